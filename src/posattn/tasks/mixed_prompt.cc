@@ -38,9 +38,9 @@ std::vector<float> draw_prices(RandomStream& random, ValueRange range, int categ
 template <class Category, class Distraction>
 void for_each_name(const MixedPrompt& prompt, Category category, Distraction distraction) {
   size_t next_category = 0, next_distractor = 0;
-  const size_t names = prompt.symbols.size() + distractor_count;
+  const size_t names = prompt.symbols.size() + prompt.distractors.size();
   for (size_t place = 0; place < names; ++place) {
-    const bool distracts = next_distractor < distractor_count &&
+    const bool distracts = next_distractor < prompt.distractors.size() &&
                            prompt.distractors[next_distractor].place == static_cast<int>(place);
     if (distracts) {
       distraction(prompt.distractors[next_distractor++]);
@@ -55,52 +55,64 @@ std::string name_of(const Distractor& distractor) {
   return std::string("Cat") + distractor.sign + distractor.symbol;
 }
 
+// "A, B, C and D"
+std::string separator_before(size_t i, size_t names) {
+  return i == 0 ? "" : i + 1 < names ? ", " : " and ";
+}
+
 std::string question_of(const MixedPrompt& prompt) {
-  const auto name = [&](int i) { return name_of(prompt.symbols[prompt.asked[i]]); };
-  return fmt::format("Find {} of categories {}, {}, {} and {}", word_of(prompt.question), name(0),
-                     name(1), name(2), name(3));
+  std::string names;
+  for (size_t i = 0; i < prompt.asked.size(); ++i) {
+    names += separator_before(i, prompt.asked.size()) + name_of(prompt.symbols[prompt.asked[i]]);
+  }
+  return fmt::format("Find {} of categories {}", word_of(prompt.question), names);
 }
 
 }  // namespace
 
 float MixedPrompt::answer() const {
-  std::array<float, asked_categories> asked_prices;
-  for (int i = 0; i < asked_categories; ++i) asked_prices[i] = prices[asked[i]];
+  std::vector<float> asked_prices;
+  for (const int category : asked) asked_prices.push_back(prices[category]);
   return answer_to(question, asked_prices);
 }
 
-void check_categories(int categories) {
+int fewest_categories(const PromptNames& names) { return std::max(names.asked, names.distractors); }
+
+void check_categories(int categories, const PromptNames& names) {
+  const int fewest = fewest_categories(names);
   const int most = static_cast<int>(training_symbols.symbols.size());
-  if (categories >= asked_categories && categories <= most) return;
+  if (categories >= fewest && categories <= most) return;
   throw Error(ExitCode::configuration, fmt::format("{} categories in a prompt", categories),
-              fmt::format("{} to {}", asked_categories, most), "the length says how many");
+              fmt::format("{} to {}", fewest, most), "the length says how many");
 }
 
 MixedPrompt draw_prompt(RandomStream& random, const PromptDraw& draw) {
   const auto& [symbols, signs] = draw.alphabet;
   const int most = static_cast<int>(symbols.size());
-  check_categories(draw.categories);
+  check_categories(draw.categories, draw.names);
+  const int distractors = draw.names.distractors;
   MixedPrompt prompt;
   prompt.question = draw.question;
+  prompt.asked.resize(draw.names.asked);
   std::vector<int> chosen = choose(random, most, draw.categories);
   std::ranges::sort(chosen);
   for (const int symbol : chosen) prompt.symbols += symbols[symbol];
   prompt.prices = draw_prices(random, draw.range, draw.categories);
   draw_asked(random, prompt);
-  std::vector<int> places = choose(random, draw.categories + distractor_count, distractor_count);
+  std::vector<int> places = choose(random, draw.categories + distractors, distractors);
   std::ranges::sort(places);
-  const std::vector<int> resembled = choose(random, draw.categories, distractor_count);
-  for (int i = 0; i < distractor_count; ++i) {
-    prompt.distractors[i] = {.place = places[i],
-                             .sign = signs[random.below(static_cast<uint32_t>(signs.size()))],
-                             .symbol = prompt.symbols[resembled[i]]};
+  const std::vector<int> resembled = choose(random, draw.categories, distractors);
+  for (int i = 0; i < distractors; ++i) {
+    prompt.distractors.push_back({.place = places[i],
+                                  .sign = signs[random.below(static_cast<uint32_t>(signs.size()))],
+                                  .symbol = prompt.symbols[resembled[i]]});
   }
   return prompt;
 }
 
 void draw_asked(RandomStream& random, MixedPrompt& prompt) {
   const auto categories = static_cast<int>(prompt.symbols.size());
-  std::ranges::copy(choose(random, categories, asked_categories), prompt.asked.begin());
+  prompt.asked = choose(random, categories, static_cast<int>(prompt.asked.size()));
 }
 
 std::string text_of(const MixedPrompt& prompt) {
@@ -111,11 +123,25 @@ std::string text_of(const MixedPrompt& prompt) {
   return text + question_of(prompt);
 }
 
-int text_length(int categories) {
+int text_length(int categories, const PromptNames& names) {
   MixedPrompt prompt;
   prompt.symbols.assign(categories, '?');
-  for (int i = 0; i < distractor_count; ++i) prompt.distractors[i].place = i;
+  prompt.asked.resize(names.asked);
+  for (int i = 0; i < names.distractors; ++i) prompt.distractors.push_back({.place = i});
   return static_cast<int>(text_of(prompt).size());
+}
+
+std::vector<size_t> price_places(const MixedPrompt& prompt) {
+  std::vector<size_t> places;
+  size_t at = 0;
+  for_each_name(
+      prompt,
+      [&](size_t category) {
+        at += name_of(prompt.symbols[category]).size();
+        places.push_back(at);
+      },
+      [&](const Distractor& distractor) { at += name_of(distractor).size(); });
+  return places;
 }
 
 std::string written_price(double price) { return fmt::format("{:06.2f}", price); }
@@ -142,14 +168,14 @@ namespace {
 
 class PromptReader {
  public:
-  explicit PromptReader(std::string_view text) : text_(text) {}
+  PromptReader(std::string_view text, const PromptNames& names) : text_(text), names_(names) {}
 
   MixedPrompt read(std::span<const float> prices) {
     prompt_.prices.assign(prices.begin(), prices.end());
     while (!takes("Find ")) read_item(prices.empty());
-    if (distractors_ != distractor_count) {
-      fail(fmt::format("{} names without a price", distractors_),
-           fmt::format("{}, with a sign in their names, as Cat+A", distractor_count));
+    if (std::ssize(prompt_.distractors) != names_.distractors) {
+      fail(fmt::format("{} names without a price", prompt_.distractors.size()),
+           fmt::format("{}, with a sign in their names, as Cat+A", names_.distractors));
     }
     if (prompt_.prices.size() != prompt_.symbols.size()) {
       fail(fmt::format("{} prices of {} categories", prompt_.prices.size(), prompt_.symbols.size()),
@@ -161,15 +187,15 @@ class PromptReader {
 
  private:
   void read_item(bool with_price) {
-    const int place = static_cast<int>(prompt_.symbols.size()) + distractors_;
+    const auto place = static_cast<int>(prompt_.symbols.size() + prompt_.distractors.size());
     expect("Cat", "a name as CatA, or the question, as 'Find min of categories ...'");
     const char sign = peek();
     if (signs_.find(sign) != std::string_view::npos) {
       ++at_;
-      if (distractors_ == distractor_count) {
-        fail("a third name with a sign", fmt::format("{} of them", distractor_count));
+      if (std::ssize(prompt_.distractors) == names_.distractors) {
+        fail("one more name with a sign", fmt::format("{} of them", names_.distractors));
       }
-      prompt_.distractors[distractors_++] = {.place = place, .sign = sign, .symbol = symbol()};
+      prompt_.distractors.push_back({.place = place, .sign = sign, .symbol = symbol()});
       skip_separators();
       return;
     }
@@ -191,9 +217,11 @@ class PromptReader {
       known = true;
     }
     if (!known) fail("an unknown question", "min, sum or max");
-    expect(" of categories ", "' of categories ' and four names");
-    for (int i = 0; i < asked_categories; ++i) {
-      if (i > 0) expect(i + 1 < asked_categories ? ", " : " and ", "four names, as A, B, C and D");
+    const std::string expected =
+        fmt::format("{} names{}", names_.asked, names_.asked > 2 ? ", as A, B and C" : "");
+    expect(" of categories ", "' of categories ' and " + expected);
+    for (int i = 0; i < names_.asked; ++i) {
+      expect(separator_before(i, names_.asked), expected);
       expect("Cat", "a category's name");
       const size_t category = prompt_.symbols.find(symbol());
       if (category == std::string::npos) {
@@ -201,10 +229,10 @@ class PromptReader {
       }
       for (int j = 0; j < i; ++j) {
         if (prompt_.asked[j] == static_cast<int>(category)) {
-          fail("a question that names a category twice", "four categories");
+          fail("a question that names a category twice", "different categories");
         }
       }
-      prompt_.asked[i] = static_cast<int>(category);
+      prompt_.asked.push_back(static_cast<int>(category));
     }
     takes(".");
     if (at_ != text_.size()) fail("more text", "the end after the question");
@@ -251,15 +279,16 @@ class PromptReader {
 
   const std::string_view text_;
   const std::string signs_ = fmt::format("{}{}", training_symbols.signs, test_symbols.signs);
+  const PromptNames names_;
   size_t at_ = 0;
-  int distractors_ = 0;
   MixedPrompt prompt_;
 };
 
 }  // namespace
 
-MixedPrompt read_prompt(std::string_view text, std::span<const float> prices) {
-  return PromptReader(text).read(prices);
+MixedPrompt read_prompt(std::string_view text, std::span<const float> prices,
+                        const PromptNames& names) {
+  return PromptReader(text, names).read(prices);
 }
 
 }  // namespace posattn

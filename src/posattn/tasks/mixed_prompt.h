@@ -1,9 +1,8 @@
-// Prompts that mix text and numbers (the paper's mixed-type inputs): categories with a price, two
-// distractors without one, and a question about four of the categories. Independent of Task, so
+// Prompts that mix text and numbers (the paper's mixed-type inputs): categories with a price,
+// distractors without one, and a question about some of the categories. Independent of Task, so
 // that models of characters and numbers and models of written text share one generator.
 #pragma once
 
-#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,8 +13,10 @@
 
 namespace posattn {
 
-constexpr int asked_categories = 4;
-constexpr int distractor_count = 2;
+// Names of a prompt beside those of its priced categories; the paper's are the standard.
+struct PromptNames {
+  int asked = 4, distractors = 2;
+};
 
 // A category's name is "Cat" and a symbol, a distractor's "Cat", a sign and the symbol of a priced
 // category. Both are one character, and none stands anywhere else in a prompt. Those of training
@@ -32,11 +33,11 @@ struct Distractor {
 };
 
 struct MixedPrompt {
-  std::string symbols = {};        // of the priced categories, in the order of the prompt
-  std::vector<float> prices = {};  // of the priced categories
-  std::array<Distractor, distractor_count> distractors = {};  // by place
+  std::string symbols = {};                  // of the priced categories, in the order of the prompt
+  std::vector<float> prices = {};            // of the priced categories
+  std::vector<Distractor> distractors = {};  // by place
   Question question = Question::minimum;
-  std::array<int, asked_categories> asked = {};  // categories, in the order in which it names them
+  std::vector<int> asked = {};  // categories, in the order in which it names them
 
   float answer() const;
 };
@@ -50,17 +51,23 @@ struct PromptDraw {
   // training losses of positional models stand.
   ValueRange range = {};
   Question question = Question::minimum;
+  PromptNames names = {};
 };
-void check_categories(int categories);  // throws Error(configuration): four to twenty
+// The least number of categories: a question and the distractors name different ones.
+int fewest_categories(const PromptNames& names);
+// Throws Error(configuration) for fewer, or more than twenty.
+void check_categories(int categories, const PromptNames& names = {});
 MixedPrompt draw_prompt(RandomStream& random, const PromptDraw& draw);
-// Another question of the same kind: four categories drawn anew.
+// Another question of the same kind: categories drawn anew.
 void draw_asked(RandomStream& random, MixedPrompt& prompt);
 
 // All names, then the question, without prices: as long for every prompt of as many categories. Its
 // first character is the C of a name, whatever is asked; a network's answer is read there.
 // "CatACat+DCatB...CatVFind min of categories CatB, CatA, CatV and CatD"
 std::string text_of(const MixedPrompt& prompt);
-int text_length(int categories);
+int text_length(int categories, const PromptNames& names = {});
+// How many characters of the text stand before each price, where it follows its category's name.
+std::vector<size_t> price_places(const MixedPrompt& prompt);
 
 // The prompt as people write it, with the prices after their names:
 // "CatA, 001.20, Cat+D, CatB, 003.41, ..., CatV, 000.77. Find min of categories CatB, ... and
@@ -72,6 +79,7 @@ void round_to_cents(MixedPrompt& prompt);
 
 // Reads what `written` or `text_of` gives; separators may be left out, and numbers may have any
 // digits. With `prices` the text has none. Throws Error(data) that says at which character.
-MixedPrompt read_prompt(std::string_view text, std::span<const float> prices = {});
+MixedPrompt read_prompt(std::string_view text, std::span<const float> prices = {},
+                        const PromptNames& names = {});
 
 }  // namespace posattn

@@ -109,7 +109,7 @@ TEST(MixedPrompt, PricesLieInARangeInsideARange) {
 TEST(MixedPrompt, WrittenForPeople) {
   const MixedPrompt prompt{.symbols = "ABDE",
                            .prices = {1.2f, 3.414f, 0, 100},
-                           .distractors = {{{1, '+', 'D'}, {4, '-', 'A'}}},
+                           .distractors = {{1, '+', 'D'}, {4, '-', 'A'}},
                            .question = Question::maximum,
                            .asked = {3, 0, 1, 2}};
   EXPECT_EQ(written(prompt),
@@ -139,7 +139,7 @@ TEST(MixedPrompt, WhatIsNoPromptIsRefusedWithThePlace) {
   EXPECT_EQ(problem("CatA 1 Cat\x1b"), "a prompt with the symbol '\\x1b' at character 11");
   EXPECT_EQ(problem("CatA inf"), "a prompt with 'inf' at character 6");
   EXPECT_EQ(problem("CatA 1 " + question), "a prompt with 0 names without a price at character 13");
-  EXPECT_THAT(problem(names + "Cat+B " + question), testing::HasSubstr("a third name"));
+  EXPECT_THAT(problem(names + "Cat+B " + question), testing::HasSubstr("one more name"));
   EXPECT_THAT(problem(names + "Find all"), testing::HasSubstr("an unknown question"));
   EXPECT_THAT(problem(names + "Find min of categories CatE, CatA, CatB and CatV"),
               testing::HasSubstr("without a price"));

@@ -1,5 +1,6 @@
 // The paper's tasks of mixed type (mixed_prompt.h): the characters of a prompt as tokens, then its
-// prices as numbers. The length is the number of priced categories.
+// prices as numbers; or each price behind its category's name. The length is the number of priced
+// categories.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,39 +20,60 @@ const std::string& characters() {
   return all;
 }
 
-void write_sample(const MixedPrompt& prompt, const SampleRoom& room) {
+// Where prices stand: behind the text, or each behind its category's name.
+enum class PricePlaces { last, inside };
+
+struct PromptForm {
+  PromptNames names = {};
+  PricePlaces prices = PricePlaces::last;
+};
+
+void write_sample(const MixedPrompt& prompt, PricePlaces places, const SampleRoom& room) {
   const std::string text = text_of(prompt);
+  const std::vector<size_t> inside = price_places(prompt);
   std::ranges::fill(room.values, 0.0f);
-  for (size_t i = 0; i < text.size(); ++i) {
-    room.tokens[i] = static_cast<int32_t>(characters().find(text[i]));
-  }
-  for (size_t i = 0; i < prompt.prices.size(); ++i) {
-    room.tokens[text.size() + i] = -1;
-    room.values[text.size() + i] = prompt.prices[i];
+  size_t node = 0, price = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    while (price < prompt.prices.size() &&
+           i == (places == PricePlaces::inside ? inside[price] : text.size())) {
+      room.tokens[node] = -1;
+      room.values[node++] = prompt.prices[price++];
+    }
+    if (i < text.size()) room.tokens[node++] = static_cast<int32_t>(characters().find(text[i]));
   }
 }
 
-MixedPrompt read_sample(int length, const SampleView& sample) {
-  const auto text_nodes = static_cast<size_t>(text_length(length));
+MixedPrompt read_sample(const PromptNames& names, const SampleView& sample) {
   std::string text;
-  for (const int32_t token : sample.tokens.first(text_nodes)) text += characters().at(token);
-  return read_prompt(text, sample.values.subspan(text_nodes));
+  std::vector<float> prices;
+  for (size_t node = 0; node < sample.tokens.size(); ++node) {
+    const int32_t token = sample.tokens[node];
+    if (token < 0) {
+      prices.push_back(sample.values[node]);
+    } else {
+      text += characters().at(token);
+    }
+  }
+  return read_prompt(text, prices, names);
 }
 
 class PromptText : public TaskText {
  public:
-  explicit PromptText(const std::vector<Question>& questions)
-      : questions_(questions),
-        form_(fmt::format("a prompt, as 'CatA, 1.20, ..., Cat+D, ... Find {} of categories CatA, "
-                          "CatB, CatD and CatE.'",
-                          word_of(questions.front()))) {}
+  PromptText(const std::vector<Question>& questions, const PromptForm& form)
+      : questions_(questions), names_(form.names), prices_(form.prices) {
+    constexpr std::string_view asked[] = {"CatA", "CatA and CatB", "CatA, CatB and CatD",
+                                          "CatA, CatB, CatD and CatE"};
+    form_ = fmt::format("a prompt, as 'CatA, 1.20, ..., {}Find {} of categories {}.'",
+                        names_.distractors > 0 ? "Cat+D, ... " : "", word_of(questions.front()),
+                        asked[names_.asked - 1]);
+  }
 
   std::string_view form() const override { return form_; }
   int length_of(std::string_view line) const override {
-    return static_cast<int>(read_prompt(line).symbols.size());
+    return static_cast<int>(read_prompt(line, {}, names_).symbols.size());
   }
   void read(std::string_view line, int length, const SampleRoom& room) const override {
-    const MixedPrompt prompt = read_prompt(line);
+    const MixedPrompt prompt = read_prompt(line, {}, names_);
     if (static_cast<int>(prompt.symbols.size()) != length) {
       throw Error(ExitCode::data,
                   fmt::format("a prompt of {} categories with a price", prompt.symbols.size()),
@@ -61,7 +83,7 @@ class PromptText : public TaskText {
       throw Error(ExitCode::data, fmt::format("a question for the {}", word_of(prompt.question)),
                   "a question as in training: " + form_);
     }
-    write_sample(prompt, room);
+    write_sample(prompt, prices_, room);
   }
   std::string node(int32_t token, std::span<const float> values) const override {
     if (token < 0) return written_price(values[0]);
@@ -71,28 +93,50 @@ class PromptText : public TaskText {
 
  private:
   std::vector<Question> questions_;
+  PromptNames names_;
+  PricePlaces prices_;
   std::string form_;
 };
 
 class MixedType final : public Task {
  public:
-  MixedType(std::string_view name, std::string_view description, std::vector<Question> questions)
+  MixedType(std::string_view name, std::string_view description, std::vector<Question> questions,
+            const PromptForm& form = {})
       : name_(name),
         description_(description),
         questions_(std::move(questions)),
-        text_(questions_) {}
+        form_(form),
+        text_(questions_, form_) {}
 
   std::string_view name() const override { return name_; }
   std::string_view description() const override { return description_; }
 
+  std::vector<TaskParameter> parameters() const override {
+    constexpr PromptNames paper;
+    return {{"asked", "categories that a question names", paper.asked, 1, paper.asked},
+            {"distractors", "names without a price", paper.distractors, 0, paper.distractors},
+            {"prices",
+             "where they stand: after the text, or each after its name",
+             0,
+             0,
+             0,
+             {"last", "inside"}}};
+  }
+  std::unique_ptr<const Task> variant(std::span<const int> values) const override {
+    return std::make_unique<MixedType>(
+        name_, description_, questions_,
+        PromptForm{.names = {.asked = values[0], .distractors = values[1]},
+                   .prices = static_cast<PricePlaces>(values[2])});
+  }
+
   // The answer is read at the first character.
   TaskShape shape(int length) const override {
-    check_categories(length);
-    return {.real_nodes = text_length(length) + length,
+    check_categories(length, form_.names);
+    return {.real_nodes = text_length(length, form_.names) + length,
             .vocabulary = static_cast<int>(characters().size()),
             .read_nodes = 1};
   }
-  int shortest_length() const override { return asked_categories; }
+  int shortest_length() const override { return fewest_categories(form_.names); }
   bool supports_variable_length() const override { return false; }
 
   std::vector<std::pair<std::string, std::string>> settings() const override {
@@ -103,47 +147,52 @@ class MixedType final : public Task {
   const TaskText* text() const override { return &text_; }
   std::vector<TestAxis> test_axes() const override {
     return {{"c", "prices in [0, range c], symbols that training never shows"},
-            {"swapped", "1: the prompt asks about four others than the answer; 0: about the same"}};
+            {"swapped", "1: the prompt asks about others than the answer; 0: about the same"},
+            {"symbols", "0: symbols of training, 1: symbols that training never shows"}};
   }
 
   void make_sample(RandomStream& random, const Sampling& sampling, int length,
                    const SampleRoom& room) const override {
+    const bool unseen =
+        sampling.axis == "symbols" ? is_one("symbols", sampling.x) : sampling.is_test;
     PromptDraw draw{.categories = length,
-                    .alphabet = sampling.is_test ? test_symbols : training_symbols,
-                    .range = sampling.range};
+                    .alphabet = unseen ? test_symbols : training_symbols,
+                    .range = sampling.range,
+                    .names = form_.names};
     draw.question = questions_[random.below(static_cast<uint32_t>(questions_.size()))];
     MixedPrompt prompt = draw_prompt(random, draw);
     std::ranges::fill(room.targets, 0.0f);
     room.targets[0] = prompt.answer();
-    if (sampling.axis == "swapped" && is_swapped(sampling.x)) draw_asked(random, prompt);
-    write_sample(prompt, room);
+    if (sampling.axis == "swapped" && is_one("swapped", sampling.x)) draw_asked(random, prompt);
+    write_sample(prompt, form_.prices, room);
   }
 
   std::vector<Baseline> baselines() const override {
-    return {{.name = "query-blind",
-             .description = "the mean of the answer over every choice of four categories: knows "
-                            "the prices and what is asked, not about which",
-             .predict =
-                 [](int length, const SampleView& sample, std::span<float> outputs) {
-                   const MixedPrompt prompt = read_sample(length, sample);
-                   outputs[0] =
-                       query_blind_answer(prompt.question, prompt.prices, asked_categories);
-                 }},
-            {.name = "oracle",
-             .description = "the answer to what the prompt asks",
-             .predict = [](int length, const SampleView& sample, std::span<float> outputs) {
-               outputs[0] = read_sample(length, sample).answer();
-             }}};
+    return {
+        {.name = "query-blind",
+         .description = "the mean of the answer over every choice of categories: knows "
+                        "the prices and what is asked, not about which",
+         .predict =
+             [names = form_.names](int, const SampleView& sample, std::span<float> outputs) {
+               const MixedPrompt prompt = read_sample(names, sample);
+               outputs[0] = query_blind_answer(prompt.question, prompt.prices, names.asked);
+             }},
+        {.name = "oracle",
+         .description = "the answer to what the prompt asks",
+         .predict = [names = form_.names](int, const SampleView& sample, std::span<float> outputs) {
+           outputs[0] = read_sample(names, sample).answer();
+         }}};
   }
 
  private:
-  static bool is_swapped(double x) {
+  static bool is_one(std::string_view axis, double x) {
     if (x == 0 || x == 1) return x == 1;
-    throw Error(ExitCode::usage, fmt::format("swapped = {}", x), "0 or 1");
+    throw Error(ExitCode::usage, fmt::format("{} = {}", axis, x), "0 or 1");
   }
 
   std::string_view name_, description_;
   std::vector<Question> questions_;
+  PromptForm form_;
   PromptText text_;
 };
 

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,13 +14,14 @@ namespace {
 constexpr const char* mixed_tasks[] = {"mixed-min", "mixed-sum", "mixed-multitask"};
 constexpr int nodes = 98, text_nodes = 90;
 
-Dataset samples_of(const char* task, Purpose purpose, double c = 1) {
+Dataset samples_of(const char* task, Purpose purpose, double x = 1, const char* axis = "c") {
   return make_dataset({.task = &find_task(task),
                        .samples = 100,
-                       .range = test_range(5, c, false),
+                       .range = test_range(5, axis == std::string("c") ? x : 1, false),
                        .seed = 4,
                        .purpose = purpose,
-                       .scale = c});
+                       .scale = x,
+                       .axis = axis});
 }
 
 // The prompt of a sample as people would read it.
@@ -54,10 +56,69 @@ TEST(MixedType, ASampleIsTextThenPricesAndItsAnswerIsReadAtTheFirstNode) {
   EXPECT_EQ(asked.size(), 3u);
 }
 
+// Prompts with fewer names, and with prices where people write them.
+TEST(MixedType, VariantsReadAsTheyAreWritten) {
+  for (const char* places : {"last", "inside"}) {
+    for (const int asked : {1, 2, 3, 4}) {
+      for (const int distractors : {0, 1, 2}) {
+        const std::string set =
+            fmt::format("asked={},distractors={},prices={}", asked, distractors, places);
+        SCOPED_TRACE(set);
+        const Task& task = find_task("mixed-min", set);
+        const int length = asked + 2;
+        const PromptNames names{.asked = asked, .distractors = distractors};
+        const Dataset made = make_dataset({.task = &task,
+                                           .length = length,
+                                           .samples = 20,
+                                           .range = test_range(5, 1, false),
+                                           .purpose = Purpose::train_data});
+        const int64_t count = made.shape.real_nodes;
+        EXPECT_EQ(count, text_length(length, names) + length);
+        for (int64_t i = 0; i < made.samples; ++i) {
+          std::string nodes, text;
+          std::vector<float> prices;
+          for (int64_t at = i * count; at < (i + 1) * count; ++at) {
+            const int32_t token = made.tokens[at];
+            const std::string node =
+                task.text()->node(token, std::span(made.inputs).subspan(at, 1));
+            nodes += node;
+            if (token < 0) prices.push_back(made.inputs[at]);
+            if (token >= 0) text += node;
+          }
+          MixedPrompt prompt = read_prompt(text, prices, names);
+          EXPECT_EQ(made.targets[i * count], prompt.answer());
+          EXPECT_EQ(std::ssize(prompt.asked), asked);
+          EXPECT_EQ(std::ssize(prompt.distractors), distractors);
+          std::string expected = text_of(prompt);
+          for (const float price : prices) expected += written_price(price);
+          if (places == std::string("inside")) {
+            round_to_cents(prompt);
+            expected = written(prompt);
+            expected.pop_back();  // the point
+            const size_t end = expected.rfind(". Find");
+            std::string items = expected.substr(0, end);
+            std::erase_if(items, [](char c) { return c == ',' || c == ' '; });
+            expected = items + expected.substr(end + 2);
+          }
+          EXPECT_EQ(nodes, expected);
+          // What people write is the same sample.
+          std::vector<float> values(count);
+          std::vector<int32_t> tokens(count);
+          const std::string line = written(prompt);
+          EXPECT_EQ(task.text()->length_of(line), length);
+          task.text()->read(line, length,
+                            {.values = values, .tokens = tokens, .targets = {}, .labels = {}});
+          EXPECT_TRUE(std::ranges::equal(tokens, std::span(made.tokens).subspan(i * count, count)));
+        }
+      }
+    }
+  }
+}
+
 // Tests have symbols of their own, also at c = 1; validation has those of training.
 TEST(MixedType, SymbolsByPurpose) {
-  const auto used = [](Purpose purpose) {
-    const Dataset set = samples_of("mixed-min", purpose);
+  const auto used = [](Purpose purpose, const char* axis = "c", double x = 1) {
+    const Dataset set = samples_of("mixed-min", purpose, x, axis);
     std::set<std::string> symbols;
     for (const int32_t token : set.tokens) {
       symbols.insert(token < 0 ? "" : find_task("mixed-min").text()->node(token, {}));
@@ -71,6 +132,8 @@ TEST(MixedType, SymbolsByPurpose) {
   for (const Purpose purpose : {Purpose::test_data, Purpose::evaluation_data}) {
     EXPECT_THAT(used(purpose), testing::Contains("W"));
     EXPECT_THAT(used(purpose), testing::Not(testing::Contains("A")));
+    EXPECT_THAT(used(purpose, "symbols", 0), testing::Contains("A"));
+    EXPECT_THAT(used(purpose, "symbols", 1), testing::Contains("W"));
   }
 }
 

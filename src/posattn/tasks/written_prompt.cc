@@ -17,6 +17,7 @@ namespace {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
+constexpr PromptNames standard_names;
 constexpr char separator = '\n';         // stands nowhere else
 constexpr double first_too_long = 1000;  // more than three digits before the point
 
@@ -134,15 +135,15 @@ class WrittenPrompt : public Task {
         questions_(std::move(questions)),
         answers_(std::move(answers)),
         settings_(std::move(settings)),
-        shortest_(most_tokens(asked_categories)),
-        per_category_(most_tokens(asked_categories + 1) - shortest_) {}
+        shortest_(most_tokens(standard_names.asked)),
+        per_category_(most_tokens(standard_names.asked + 1) - shortest_) {}
 
   std::string_view name() const override { return name_; }
   std::string_view description() const override { return description_; }
   Loss loss() const override { return Loss::cross_entropy; }
   Settings settings() const override { return settings_; }
   const WrittenAnswers* written_answers() const override { return answers_.get(); }
-  int shortest_length() const override { return asked_categories; }
+  int shortest_length() const override { return standard_names.asked; }
   bool supports_variable_length() const override { return false; }
   std::vector<TestAxis> test_axes() const override {
     return {{"c", "prices in [0, range c], symbols that training never shows"}};
@@ -150,7 +151,7 @@ class WrittenPrompt : public Task {
 
   TaskShape shape(int length) const override {
     const int tokens = answers_->tokeniser().size();
-    return {.real_nodes = shortest_ + (length - asked_categories) * per_category_,
+    return {.real_nodes = shortest_ + (length - standard_names.asked) * per_category_,
             .data_columns = 0,
             .output_columns = tokens,
             .vocabulary = tokens};
@@ -184,7 +185,7 @@ class WrittenPrompt : public Task {
   // The answer may be the sum of four prices; all are written with three digits before the point.
   void check_range(double high) const {
     const bool sum = std::ranges::count(questions_, Question::sum) > 0;
-    const double most = first_too_long / (sum ? asked_categories : 1);
+    const double most = first_too_long / (sum ? standard_names.asked : 1);
     if (high < most) return;
     throw Error(ExitCode::usage, fmt::format("prices up to {} for task {}", high, name_),
                 fmt::format("below {}: they are written as 003.41", most),
@@ -195,10 +196,11 @@ class WrittenPrompt : public Task {
     MixedPrompt prompt;
     prompt.symbols.assign(length, training_symbols.symbols.front());
     prompt.prices.assign(length, 0.0f);
-    for (int i = 0; i < distractor_count; ++i) {
-      prompt.distractors[i] = {.place = i,
-                               .sign = training_symbols.signs.front(),
-                               .symbol = training_symbols.symbols.front()};
+    prompt.asked.resize(standard_names.asked);
+    for (int i = 0; i < standard_names.distractors; ++i) {
+      prompt.distractors.push_back({.place = i,
+                                    .sign = training_symbols.signs.front(),
+                                    .symbol = training_symbols.symbols.front()});
     }
     int most = 1 + answers_->bounds().number();  // the separator and the answer
     for (const Question question : questions_) {

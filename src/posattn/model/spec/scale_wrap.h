@@ -1,8 +1,9 @@
 // The wrap `scale`: the network g reads a sample divided by its size, and its outputs are
 // multiplied by it,
 //   f(x) = r g(x / r),  r = root mean square of the sample's input numbers,  f(0) = 0
-// so that f(c x) = c f(x) for every g and c > 0. There is no epsilon, which would break this. The
-// loss is that of f, (r g - y)^2, and its derivative by g is 2 r (r g - y).
+// A node that holds a token in place of numbers has none. So that f(c x) = c f(x) for every g and c
+// > 0. There is no epsilon, which would break this. The loss is that of f, (r g - y)^2, and its
+// derivative by g is 2 r (r g - y).
 #pragma once
 
 #include <cmath>
@@ -19,13 +20,21 @@ class ScaledBatch {
  public:
   ScaledBatch(const ModelSpec& spec, const BatchOf<T>& batch) : batch_(batch) {
     if (spec.wrap == Wrap::none) return;
-    const auto count = static_cast<size_t>(batch.real_nodes) * spec.data_columns;
+    const bool either = spec.vocabulary > 0 && !spec.tokens_and_values;
+    const auto columns = static_cast<size_t>(spec.data_columns);
+    const size_t count = static_cast<size_t>(batch.real_nodes) * columns;
     inputs_.assign(batch.inputs.begin(), batch.inputs.end());
     for (int64_t sample = 0; sample < batch.samples; ++sample) {
       T* x = inputs_.data() + sample * count;
       double square = 0;  // of a float it does not overflow
-      for (size_t i = 0; i < count; ++i) square += static_cast<double>(x[i]) * x[i];
-      const auto unit = static_cast<T>(std::sqrt(square / static_cast<double>(count)));
+      size_t numbers = 0;
+      for (size_t i = 0; i < count; ++i) {
+        if (either && batch.tokens[sample * batch.real_nodes + i / columns] >= 0) continue;
+        square += static_cast<double>(x[i]) * x[i];
+        ++numbers;
+      }
+      const double mean = numbers > 0 ? square / static_cast<double>(numbers) : 0;
+      const auto unit = static_cast<T>(std::sqrt(mean));
       units_.push_back(unit);
       for (size_t i = 0; i < count; ++i) x[i] = unit > 0 ? x[i] / unit : T(0);
     }

@@ -99,6 +99,29 @@ TEST(ScaleWrap, ZeroStaysZeroAndHasNoGradient) {
   EXPECT_THAT(gradient.values(), ::testing::Each(0));
 }
 
+// A node of a token has no number, whatever stands in its place; tokens stay as they are.
+TEST(ScaleWrap, NodesOfTokensHaveNoSize) {
+  ModelSpec spec = wrapped_spec("standard");
+  spec.vocabulary = 3;
+  spec = resolve(spec);
+  const Parameters<float> parameters = random_parameters(spec, 3);
+  const std::vector<float> inputs = {9, 1, -7, 1, 0.5f}, fewer = {0, 1, 0, 1, 0.5f};
+  const std::vector<int32_t> tokens = {2, -1, 0, -1, -1};
+  const auto outputs = [&](const std::vector<float>& x) {
+    const Batch batch{.inputs = x, .samples = 1, .real_nodes = 5, .tokens = tokens};
+    return outputs_of(spec, parameters, batch);
+  };
+  const std::vector<float> at_one = outputs(fewer);
+  EXPECT_EQ(outputs(inputs), at_one);
+  EXPECT_EQ(outputs(times(fewer, 64)), times(at_one, 64));
+  const Batch batch{.inputs = fewer, .samples = 1, .real_nodes = 5, .tokens = tokens};
+  const ScaledBatch<float> scaled(spec, batch);
+  EXPECT_FLOAT_EQ(scaled.batch().unit(0), std::sqrt(2.25f / 3));
+  EXPECT_FLOAT_EQ(scaled.batch().inputs[1], 1 / std::sqrt(2.25f / 3));
+  spec.data_columns = 0;
+  EXPECT_THROW(resolve(spec), Error);
+}
+
 TEST(ScaleWrap, ActivationsAreThoseInsideAndOutputsThoseOutside) {
   const ModelSpec spec = wrapped_spec("standard");
   RandomStream random(2, Purpose::test_data, 0, 0);

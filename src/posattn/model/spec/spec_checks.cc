@@ -215,15 +215,15 @@ void check_features(const ModelSpec& spec) {
   }
 }
 
-// The border of the network divides a sample by its size. Classes have none, and tokens beside
-// numbers stay as they are.
+// The border of the network divides a sample by its size. Classes have none, and tokens stay as
+// they are.
 void check_wrap(const ModelSpec& spec) {
   if (spec.wrap == Wrap::none) return;
   const auto refuse = [](const char* what) {
     throw impossible(fmt::format("wrap 'scale' with {}", what),
                      "numbers in and out: their size is divided out and multiplied back");
   };
-  if (spec.vocabulary > 0 && !spec.tokens_and_values) refuse("tokens in place of numbers");
+  if (spec.data_columns == 0) refuse("tokens alone");
   if (spec.loss != Loss::squared_error) refuse("classes");
 }
 
