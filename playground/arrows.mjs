@@ -9,6 +9,7 @@ const pill = { first: 76, other: 30, height: 20 };
 const gap = 118;
 const answers = 112;  // pixels
 const least = 0.02;  // weights below are not drawn
+const short = (value) => value.toFixed(1);
 
 /** `view` is what worker.mjs says of an input; `kind` is the class of the drawing, and names its model. */
 export function arrows(about, view, kind) {
@@ -45,9 +46,10 @@ export function arrows(about, view, kind) {
         const [x1, y1, x2, y2] = [left(layer) + widthOf(layer) + 2, middle(layer, j), left(layer + 1) - 3, middle(layer + 1, i)];
         const back = 9 / Math.hypot(x2 - x1, y2 - y1);
         const [x, y] = [x2 - back * (x2 - x1), y2 - back * (y2 - y1)];
-        const arrow = svg('g', { class: 'arrow', opacity: strength.toFixed(3) });
-        arrow.append(svg('line', { x1, y1, x2: x, y2: y, 'stroke-width': (1 + 2 * strength).toFixed(2) }),
-          svg('path', { d: `M${x2} ${y2}L${x + (y - y2) / 2} ${y - (x - x2) / 2}L${x - (y - y2) / 2} ${y + (x - x2) / 2}z` }));
+        const arrow = svg('g', { class: 'arrow', opacity: strength.toFixed(2) });
+        const [across, along] = [(y - y2) / 2, (x2 - x) / 2];  // at a right angle, for the head
+        arrow.append(svg('line', { x1, y1, x2: short(x), y2: short(y) }),
+          svg('path', { d: `M${x2} ${y2}L${short(x + across)} ${short(y + along)}L${short(x - across)} ${short(y - along)}z` }));
         drawing.append(arrow);
       }
     }

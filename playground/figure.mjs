@@ -4,7 +4,7 @@ const light = { paper: '#ffffff', ink: '#1b1b1b', soft: '#f1f3f6', faint: '#c4c9
 const dark = { paper: '#15181c', ink: '#e6e9ec', soft: '#22262b', faint: '#4a5058', first: '#5bb8f0', second: '#f0a04b' };
 const rules = (colours) => `.paper{fill:${colours.paper}}text{fill:${colours.ink}}rect{fill:${colours.soft};stroke:${colours.faint}}`
   + ['first', 'second'].map((kind) => `.${kind} line{stroke:${colours[kind]}}.${kind} path,text.${kind}{fill:${colours[kind]}}`).join('');
-const style = `${rules(light)}rect.paper{stroke:none}text{font:12px system-ui,sans-serif;text-anchor:middle}text.answer{text-anchor:start}`
+const style = `${rules(light)}rect.paper{stroke:none}line{stroke-width:2.5}text{font:12px system-ui,sans-serif;text-anchor:middle}text.answer{text-anchor:start}`
   + `text.title{font-weight:600;font-size:14px;text-anchor:start}text.error{text-anchor:start;font-size:13px}@media (prefers-color-scheme:dark){${rules(dark)}}`;
 const edge = 12;
 const between = 16;
@@ -22,7 +22,8 @@ export function figure(models, wide) {
     return `<text class="title ${kind}" x="${edge}" y="${y + 16}">${title}</text>${panels.map(({ error, drawing }, column) => {
       const x = edge + column * (width + between);
       const inner = drawing.replace(/^<svg[^>]*>/, `<svg class="${kind}" x="${x}" y="${y + titleHeight + errorHeight}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">`);
-      return `<text class="error" x="${x}" y="${y + titleHeight + 12}">${error}</text>${inner}`;
+      const head = wide ? `<text class="answer" x="${x + width - answers + 4}" y="${y + titleHeight + 12}">answer (truth)</text>` : '';
+      return `<text class="error" x="${x}" y="${y + titleHeight + 12}">${error}</text>${head}${inner}`;
     }).join('\n')}`;
   });
   const alt = models.map(({ alt: each }) => each).join(' ');

@@ -122,7 +122,7 @@ const tests = {
     const reads = (place) => page.locator(`svg.arrows.${place}`).getAttribute('aria-label');
     const letter = (node) => page.getByLabel(`Node ${node}: letter`);
     await page.locator('#task').selectOption('recall');
-    assert.equal(await settings(), 'two-streams,standard,32,1,norm,0.002');
+    assert.equal(await settings(), 'two-streams,standard,32,1,LayerNorm,0.002');
     await page.click('#go');
     await page.waitForFunction(() => parseInt(document.querySelector('#status').textContent, 10) >= 1000, null, { timeout: 180000 });
     await page.click('#go');
@@ -159,7 +159,7 @@ const tests = {
       assert.match(await reads('second'), /reads/);
     }
     await page.locator('#task').selectOption('cumulative-sum');
-    assert.equal(await settings(), 'positional,standard,16,4,paper,0.002');
+    assert.equal(await settings(), 'positional,standard,16,4,plain,0.002');
     await page.waitForFunction(() => document.querySelectorAll('svg.arrows').length === 0);
   },
 

@@ -11,7 +11,8 @@ import { launch } from './chromium.mjs';
 
 const mostBytes = 1.5e6;
 const trainedTo = [200, 600, 2000, 6000];  // steps
-const streamsTrainedTo = 2000;
+const streamsTrainedTo = 3000;
+const digits = (error) => (error < 1 ? Number(error).toFixed(5) : error);
 const [file, folder, only] = process.argv.slice(2);
 if (!folder || (only && only !== 'streams')) {
   console.error('usage: node playground/record.mjs PLAYGROUND.html FOLDER [streams]');
@@ -42,8 +43,8 @@ async function recordStreams() {
   await page.waitForFunction(() => document.querySelector('#nodes tbody'));
   await trainTo(page, streamsTrainedTo);
   const models = [
-    { kind: 'first', title: 'Two streams: the letters decide what is read', alt: 'Two streams: one arrow, the same at c = 1 and c = 10.', panels: [] },
-    { kind: 'second', title: 'Standard: letters and numbers decide together', alt: 'Standard: the arrow of c = 1 leads elsewhere at c = 10.', panels: [] },
+    { kind: 'first', title: 'Two streams: letters decide what is read', alt: 'Two streams: one arrow, the same at c = 1 and c = 10.', panels: [] },
+    { kind: 'second', title: 'Standard: letters and numbers decide together', alt: 'Standard: the arrow of c = 1 gives way to others at c = 10.', panels: [] },
   ];
   for (const c of [1, 10]) {
     await setScale(page, c);
@@ -53,7 +54,7 @@ async function recordStreams() {
     for (const [i, { kind, panels }] of models.entries()) {
       const drawing = await page.locator(`svg.arrows.${kind}`).evaluate((svg) => ({ drawing: svg.outerHTML, width: svg.width.baseVal.value, height: svg.height.baseVal.value,
         answers: svg.width.baseVal.value - Math.max(...[...svg.querySelectorAll('rect')].map((rect) => rect.x.baseVal.value + rect.width.baseVal.value)) - 2 }));
-      panels.push({ ...drawing, error: `c = ${c}: error ${errors[i]}` });
+      panels.push({ ...drawing, error: `c = ${c}: error ${digits(errors[i])}` });
     }
   }
   for (const [name, wide] of [['two-streams', true], ['two-streams-narrow', false]]) writeFileSync(join(folder, `${name}.svg`), figure(models, wide));

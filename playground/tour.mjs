@@ -2,7 +2,7 @@
 import { element, make } from './dom.mjs';
 
 const program = (name, fields = {}) => ({ program: name, n: '8', noise: '0', sharpness: '0', parameters: '', level: 'network', ...fields });
-const range = { task: 'cumulative-sum', first: 'positional', second: 'standard', width: '16', depth: '4', blocks: 'paper', lr: '0.002', seed: '0' };
+const range = { task: 'cumulative-sum', first: 'positional', second: 'standard', width: '16', depth: '4', blocks: 'plain', lr: '0.002', seed: '0' };
 // `about` stands in the list, where nothing has been set up; `now` above what the scene shows.
 const scenes = [
   { title: 'Why attention by position', tab: 'algorithms', set: program('cumulative-sum'),

@@ -10,8 +10,9 @@ import { scaled } from './row.mjs';
 
 const ahead = 4;  // epochs that one model may be ahead of the other
 const fields = ['task', 'first', 'second', 'width', 'depth', 'blocks', 'lr', 'seed'];
+const both = 2;  // a sample with numbers of both signs
 // What tasks of letters and numbers are learned with in seconds.
-const forLetters = (task) => ({ first: 'two-streams', second: 'standard', width: '32', depth: task === 'recall' ? '1' : '2', blocks: 'norm', lr: '0.002' });
+const forLetters = (task) => ({ first: 'two-streams', second: 'standard', width: '32', depth: task === 'recall' ? '1' : '2', blocks: 'LayerNorm', lr: '0.002' });
 
 /** `onChange()` is called when a setting changed. */
 export function makeTrain(module, catalogue, onChange) {
@@ -71,7 +72,8 @@ export function makeTrain(module, catalogue, onChange) {
       say(panel.filesOf, `The ${panel.place} model: ${name(panel)}`);
       say(document.querySelector(`.key.${panel.place}`), name(panel));
       if (!panel.view) continue;
-      panel.arrows.replaceChildren(...(panel.about.letters.length > 0 ? [arrows(panel.about, panel.view, panel.place)] : []));
+      panel.arrows.hidden = panel.about.letters.length === 0;
+      panel.arrows.replaceChildren(...(panel.arrows.hidden ? [] : [arrows(panel.about, panel.view, panel.place)]));
       drawMaps(panel.maps, panel.view.attention, { ...panel.about, nodes: panel.about.real_nodes + panel.about.scratch_nodes });
       say(panel.text, sizes(panel.about) + colours(panel.view.attention));
     }
@@ -79,6 +81,7 @@ export function makeTrain(module, catalogue, onChange) {
     element('scratch-hint').hidden = !panels.some((panel) => panel.about?.scratch_nodes > 0);
     if (panels[0].view) {
       showNodes(panels[0].about, panels.map(shortName), views());
+      element('predictions').parentElement.hidden = panels[0].view.outputs.filter(Number.isFinite).length < 2;
       drawPredictions(element('predictions'), views().flatMap((view, i) => (view ? [{ ...panels[i], values: view.outputs }] : [])), panels[0].view.truth);
     }
   }
@@ -106,7 +109,7 @@ export function makeTrain(module, catalogue, onChange) {
     const chosen = Object.fromEntries(['task', 'width', 'depth', 'lr', 'seed'].map((id) => [id, element(id).value]));
     // With one head an arrow is its weight.
     const heads = hasLetters(chosen.task) ? { heads: 1 } : {};
-    const blocks = element('blocks').value === 'norm' ? { join: 'add', normalisation: 'before' } : {};
+    const blocks = element('blocks').value === 'LayerNorm' ? { join: 'add', normalisation: 'before' } : {};
     return { ...chosen, ...heads, ...blocks, length, architecture: element(panel.place).value, 'mlp-width': chosen.width, samples: 500, batch: 50,
       epochs: 100000, fresh: true, schedule: 'constant', 'validation-samples': 10, 'test-samples': 10, 'validate-every': 0, 'test-every': 0 };
   }
@@ -124,6 +127,7 @@ export function makeTrain(module, catalogue, onChange) {
     const task = element('task').value;
     if (hasLetters(task) || hasLetters(suited)) for (const id of Object.keys(forLetters(task))) element(id).value = usualFor(task)[id];
     suited = task;
+    sample = hasLetters(task) ? both : 0;
   }
 
   // The settings of the models from files, where they agree. What no file has is not shown.
@@ -237,7 +241,7 @@ export function makeTrain(module, catalogue, onChange) {
     panel.files = modelFiles(panel.place, (bytes, file) => panel.worker.send('load', { bytes, name: file }), () => panel.worker.send('save'));
     const section = element(`model-${panel.place}`);
     panel.arrows = make('div', { className: 'scroll' });
-    section.append(panel.title, panel.text, panel.arrows, make('div', { className: 'scroll' }, panel.maps));
+    section.append(panel.title, panel.text, make('div', { className: 'attention' }, panel.arrows, make('div', { className: 'scroll' }, panel.maps)));
     panel.filesOf = make('p');
     element('files').append(panel.filesOf, panel.files.element);
     panel.files.dropOn(section);
