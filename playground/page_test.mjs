@@ -302,8 +302,8 @@ const tests = {
     await ready(page);
     await page.click('#tab-algorithms');
     await page.locator('#diagram svg').waitFor();
-    await page.locator('#n').evaluate((input) => { input.value = 3000; });
-    await page.locator('#program').selectOption('radix-sort');
+    await page.locator('#n').evaluate((input) => { input.value = 20000; });  // several seconds
+    await page.click('#compile');
     await page.waitForFunction(() => document.querySelector('#program-status').textContent === 'compiling …' && !document.querySelector('#stop').disabled);
     await page.click('#stop');
     assert.match(await text(page, 'program-status'), /^stopped/);
