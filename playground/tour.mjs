@@ -29,8 +29,8 @@ const scenes = [
     about: 'In k-hop the letters decide which node to read from. Attention by position then has to read from every node.',
     now: 'Each processor looks for the last earlier copy of its own letter, and asks what came after it. So the letters decide who reads from whom.',
     todo: 'Change a letter in the table: the last lines move. Then set “Shown” to fixed lines: every processor has to read from every other.' },
-  { title: 'Two streams: symbols route, values flow', tab: 'train', set: { task: 'recall', seed: '0' }, scale: 1, run: true,
-    about: 'Letters say where to read, numbers say what is read. A model of two streams keeps both apart, so larger numbers change no route.',
+  { title: 'Two streams', tab: 'train', set: { task: 'recall', seed: '0' }, scale: 1, run: true,
+    about: 'Symbols route, values flow: letters say where to read, numbers say what is read. A model that keeps both apart reads the same nodes whatever the numbers.',
     now: 'Every node holds a letter and a number, and node 0 asks for the number of one letter. In two-streams letters alone decide whom it reads. In the standard model letters and numbers decide together.',
     todo: 'Wait until both losses are below 0.01, then drag c to 10. Whose arrows move? Then type another letter for node 0.' },
 ];
