@@ -139,6 +139,8 @@ export function makeTrain(module, catalogue, onChange) {
     };
     for (const panel of loaded) put(panel.place, isChoice(panel.place, panel.about.architecture) ? panel.about.architecture : '');
     put('task', isChoice('task', agreed('task')) ? agreed('task') : '');
+    suited = element('task').value;
+    put('blocks', usualFor(suited).blocks);
     for (const id of ['width', 'depth']) put(id, agreed(id));
     if (loaded.length === panels.length) for (const id of ['blocks', 'lr', 'seed']) put(id, '');
   }
