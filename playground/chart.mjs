@@ -89,7 +89,7 @@ export function drawPredictions(canvas, lines, truth) {
   const apart = (high - low) / 10;
   const labels = low < -apart && high > apart ? [low, 0, high] : [Math.abs(low) < apart ? 0 : low, high];
   for (const value of labels) gridLine(pen, String(Number(value.toPrecision(2))), place(0, value)[1], width);
-  for (const line of lines) stroke(pen, line, Array.from(line.values, (value, i) => place(i, value)));
+  for (const line of lines) stroke(pen, line, Array.from(line.values, (value, i) => place(i, value)).filter(([, y]) => Number.isFinite(y)));
   pen.strokeStyle = colour('--ink');
   pen.lineWidth = 1.5;
   truth.forEach((value, i) => {

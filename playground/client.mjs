@@ -2,10 +2,11 @@
 // (worker.mjs lists them); stop() ends it whatever it is doing, and starts a new one.
 import { element } from './dom.mjs';
 import { bytesOf } from './given.mjs';
+import { unpacked } from './lzma.mjs';
 
 export async function compiledModule() {
-  const plain = new Blob([bytesOf(element('module').textContent)]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return WebAssembly.compile(await new Response(plain).arrayBuffer());
+  await new Promise((painted) => { requestAnimationFrame(() => setTimeout(painted)); });  // unpacking takes a fifth of a second
+  return WebAssembly.compile(unpacked(bytesOf(element('module').textContent)));
 }
 
 let script;

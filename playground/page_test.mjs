@@ -116,6 +116,53 @@ const tests = {
     await page.waitForFunction(() => document.querySelector('#problem').textContent === '' && location.hash.includes('task=sort'));
   },
 
+  async 'recall: letters decide whom two streams read, whatever the numbers'(page) {
+    await openTrain(page);
+    const settings = () => page.evaluate(() => ['first', 'second', 'width', 'depth', 'blocks', 'lr'].map((id) => document.getElementById(id).value).join());
+    const reads = (place) => page.locator(`svg.arrows.${place}`).getAttribute('aria-label');
+    const letter = (node) => page.getByLabel(`Node ${node}: letter`);
+    await page.locator('#task').selectOption('recall');
+    assert.equal(await settings(), 'two-streams,standard,32,1,LayerNorm,0.002');
+    await page.click('#go');
+    await page.waitForFunction(() => parseInt(document.querySelector('#status').textContent, 10) >= 1000, null, { timeout: 180000 });
+    await page.click('#go');
+    await expectErrors(page, 1, (first, second) => first < 0.02 && second < 0.02);
+    assert.match(await page.locator('#model-first .hint').textContent(), /^length 8, width 32, 1 layer, 1 head, /);
+    const before = await reads('first');
+    assert.match(before, /: ([a-z]) at node 0 reads \1 at node [1-8], (9\d|100) %$/);
+    await picture(page, 'recall-1');
+    await expectErrors(page, 10, (first, second) => first < 0.5 && second > 10);
+    assert.match(await text(page, 'summary'), /two-streams: .*moved 0 %; standard: .*moved [1-9]\d* %/);
+    assert.equal(await reads('first'), before);
+    await picture(page, 'recall-10');
+    // Another question, which the keyboard alone can ask.
+    const asked = await letter(3).inputValue();
+    await letter(0).focus();
+    await page.keyboard.type(asked);
+    await page.waitForFunction((wanted) => document.querySelector('svg.arrows.first').getAttribute('aria-label').includes(`${wanted} at node 0 reads ${wanted} at node 3`), asked);
+    const row = page.locator('#nodes tbody tr').first().locator('td');
+    assert.ok(Math.abs(Number(await row.nth(1).textContent()) - Number(await page.getByLabel('Node 3: value').inputValue())) < 0.06);
+    await page.getByLabel('Node 3: value').fill('-7');
+    await page.waitForFunction(() => document.querySelector('#nodes tbody tr').children[2].textContent === '-7');
+    // c scales numbers and leaves letters; where no item has the letter there is no answer.
+    await setRange(page, 'c', 5);
+    await page.waitForFunction(() => document.querySelector('#nodes tbody tr').children[2].textContent === '-3.5');
+    assert.equal(await letter(0).inputValue(), asked);
+    const missing = [...'abcdefghijklmnopqrstuvwxyz'].find((each) => !before.includes(each) && each !== asked);
+    await letter(3).fill(missing);
+    await page.waitForFunction(() => document.querySelector('#nodes tbody tr').children[2].textContent === '–');
+    for (const task of ['asked-min', 'asked-operation', 'sort-by-key', 'pointer']) {
+      await page.locator('#task').selectOption(task);
+      await page.click('#step');
+      await steps(page);
+      assert.equal(await text(page, 'problem'), '');
+      assert.match(await reads('second'), /reads/);
+    }
+    await page.locator('#task').selectOption('cumulative-sum');
+    assert.equal(await settings(), 'positional,standard,16,4,plain,0.002');
+    await page.waitForFunction(() => document.querySelectorAll('svg.arrows').length === 0);
+  },
+
   async 'architectures stand in groups, and those that hold are told apart'(page) {
     await openTrain(page);
     const groups = await page.locator('#second optgroup').evaluateAll((all) => all.map((group) => [group.label, [...group.children].map((option) => option.value)]));
@@ -255,8 +302,8 @@ const tests = {
     await ready(page);
     await page.click('#tab-algorithms');
     await page.locator('#diagram svg').waitFor();
-    await page.locator('#n').evaluate((input) => { input.value = 3000; });
-    await page.locator('#program').selectOption('radix-sort');
+    await page.locator('#n').evaluate((input) => { input.value = 20000; });  // several seconds
+    await page.click('#compile');
     await page.waitForFunction(() => document.querySelector('#program-status').textContent === 'compiling …' && !document.querySelector('#stop').disabled);
     await page.click('#stop');
     assert.match(await text(page, 'program-status'), /^stopped/);
@@ -271,10 +318,12 @@ const tests = {
     await page.waitForFunction(() => document.querySelector('#program-status').textContent === '3 rounds; 3 layers, 1 head, width 1, 43 weights');
     await page.locator('#scene').getByRole('button', { name: 'Next' }).click();
     await page.waitForFunction(() => parseInt(document.querySelector('#status').textContent, 10) >= 50);
-    for (const title of ['heads', 'sort', 'Noise', 'k-hop']) {
+    for (const title of ['heads', 'sort', 'Noise', 'k-hop', 'Two streams']) {
       await page.locator('#scene').getByRole('button', { name: 'Next' }).click();
       assert.ok((await text(page, 'scene')).includes(title));
     }
+    await page.locator('svg.arrows.second').waitFor();
+    await page.locator('#scene').getByRole('button', { name: 'Back' }).click();
     await page.waitForFunction(() => document.querySelector('#failure').textContent.startsWith('Messages'));
     assert.deepEqual(await page.locator('#words input.letter').evaluateAll((fields) => fields.map((field) => field.value)), [...'abacbabc']);
   },
@@ -348,6 +397,16 @@ try {
       const [above, below] = await Promise.all(['.range', '#model-first canvas'].map((each) => page.locator(each).boundingBox()));
       assert.ok(above.y + above.height <= below.y, 'the slider hides a map');
       await picture(page, `narrow-${width}-maps`);
+      await page.locator('#task').selectOption('recall');
+      await page.click('#step');
+      await steps(page);
+      await noSideScroll(page);
+      assert.deepEqual(await brokenWords(page), []);
+      await page.locator('svg.arrows.second').evaluate((drawing) => drawing.scrollIntoView({ block: 'end' }));
+      assert.deepEqual(await outside(page, ['#c', 'svg.arrows.second']), []);
+      await picture(page, `narrow-${width}-arrows`);
+      await page.locator('#nodes').evaluate((table) => table.scrollIntoView());
+      await picture(page, `narrow-${width}-letters`);
     });
     tell(`${width} pixels`);
   }
@@ -365,6 +424,11 @@ try {
     await page.waitForFunction(() => document.querySelector('#summary').textContent.startsWith('At c = 10 '));
     assert.deepEqual(await outside(page, ['#scene', '#c', '#summary', '.maps']), []);
     await picture(page, 'scene');
+    await page.click('#tab-tour');
+    await page.getByRole('button', { name: 'Set up: Two streams' }).click();
+    await page.locator('svg.arrows.second').waitFor();
+    assert.deepEqual(await outside(page, ['#scene', '#c', '#summary', 'svg.arrows']), []);
+    await picture(page, 'scene-streams');
   });
   tell('1280 x 720: what a scene speaks of is on the screen');
   await withPage({ colorScheme: 'dark' }, async (page) => {

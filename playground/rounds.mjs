@@ -1,6 +1,7 @@
 // The rounds of a program as a drawing: processors below each other, time to the right, a line from
 // whom each processor reads. What feeds the followed processor is drawn thicker.
 import { number } from './dom.mjs';
+import { svg } from './svg.mjs';
 
 const across = 88;
 const half = 33;
@@ -9,13 +10,6 @@ const down = 34;
 const top = 26;
 const bottom = 22;
 const mostDrawn = 64;
-
-const svg = (tag, attributes, text = '') => {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.textContent = text;
-  return made;
-};
 
 /** For each moment from 0 to `step` the processors whose words `processor` may depend on at `step`. */
 function ancestors(moments, processor, step) {

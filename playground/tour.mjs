@@ -1,8 +1,8 @@
-// The tab Tour: six scenes that set the other tabs up, each with one thing to do.
+// The tab Tour: seven scenes that set the other tabs up, each with one thing to do.
 import { element, make } from './dom.mjs';
 
 const program = (name, fields = {}) => ({ program: name, n: '8', noise: '0', sharpness: '0', parameters: '', level: 'network', ...fields });
-const range = { task: 'cumulative-sum', first: 'positional', second: 'standard', width: '16', depth: '4', lr: '0.002', seed: '0' };
+const range = { task: 'cumulative-sum', first: 'positional', second: 'standard', width: '16', depth: '4', blocks: 'plain', lr: '0.002', seed: '0' };
 // `about` stands in the list, where nothing has been set up; `now` above what the scene shows.
 const scenes = [
   { title: 'Why attention by position', tab: 'algorithms', set: program('cumulative-sum'),
@@ -29,6 +29,10 @@ const scenes = [
     about: 'In k-hop the letters decide which node to read from. Attention by position then has to read from every node.',
     now: 'Each processor looks for the last earlier copy of its own letter, and asks what came after it. So the letters decide who reads from whom.',
     todo: 'Change a letter in the table: the last lines move. Then set “Shown” to fixed lines: every processor has to read from every other.' },
+  { title: 'Two streams', tab: 'train', set: { task: 'recall', seed: '0' }, scale: 1, run: true,
+    about: 'Symbols route, values flow: letters say where to read, numbers say what is read. A model that keeps both apart reads the same nodes whatever the numbers.',
+    now: 'Every node holds a letter and a number, and node 0 asks for the number of one letter. In two-streams letters alone decide whom it reads. In the standard model letters and numbers decide together.',
+    todo: 'Wait until both losses are below 0.01, then drag c to 10. Whose arrows move? Then type another letter for node 0.' },
 ];
 
 /** `go(scene)` sets the page up for one and shows its tab. */

@@ -1,13 +1,18 @@
 // The tab Train: two workers, each with its own engine, trained in step; what they say is drawn here.
+import { arrows } from './arrows.mjs';
 import { drawLines, drawMaps, drawPredictions, mapScale } from './chart.mjs';
 import { EngineWorker } from './client.mjs';
 import { element, make, number, oncePerFrame, plural, say } from './dom.mjs';
 import { modelFiles } from './files.mjs';
 import { bytesOf, givenModels } from './given.mjs';
 import { makeNodes } from './nodes.mjs';
+import { scaled } from './row.mjs';
 
 const ahead = 4;  // epochs that one model may be ahead of the other
-const fields = ['task', 'first', 'second', 'width', 'depth', 'lr', 'seed'];
+const fields = ['task', 'first', 'second', 'width', 'depth', 'blocks', 'lr', 'seed'];
+const both = 2;  // a sample with numbers of both signs
+// What tasks of letters and numbers are learned with in seconds.
+const forLetters = (task) => ({ first: 'two-streams', second: 'standard', width: '32', depth: task === 'recall' ? '1' : '2', blocks: 'LayerNorm', lr: '0.002' });
 
 /** `onChange()` is called when a setting changed. */
 export function makeTrain(module, catalogue, onChange) {
@@ -20,6 +25,7 @@ export function makeTrain(module, catalogue, onChange) {
   let typed = false;
   let length = 8;
   let target = 0;
+  let suited = '';  // the task that the settings were chosen for
 
   const name = (panel) => (panel.loaded ? `${panel.about.architecture} (${panel.loaded})` : element(panel.place).value);
   // As short as a table's head has to be.
@@ -66,16 +72,22 @@ export function makeTrain(module, catalogue, onChange) {
       say(panel.filesOf, `The ${panel.place} model: ${name(panel)}`);
       say(document.querySelector(`.key.${panel.place}`), name(panel));
       if (!panel.view) continue;
+      panel.arrows.hidden = panel.about.letters.length === 0;
+      panel.arrows.replaceChildren(...(panel.arrows.hidden ? [] : [arrows(panel.about, panel.view, panel.place)]));
       drawMaps(panel.maps, panel.view.attention, { ...panel.about, nodes: panel.about.real_nodes + panel.about.scratch_nodes });
       say(panel.text, sizes(panel.about) + colours(panel.view.attention));
     }
+    element('arrows-hint').hidden = !hasLetters(panels[0].about?.task);
+    element('scratch-hint').hidden = !panels.some((panel) => panel.about?.scratch_nodes > 0);
     if (panels[0].view) {
       showNodes(panels[0].about, panels.map(shortName), views());
+      element('predictions').parentElement.hidden = panels[0].view.outputs.filter(Number.isFinite).length < 2;
       drawPredictions(element('predictions'), views().flatMap((view, i) => (view ? [{ ...panels[i], values: view.outputs }] : [])), panels[0].view.truth);
     }
   }
   const redraw = oncePerFrame(draw);
 
+  const hasLetters = (task) => catalogue.tasks.some(({ name: each, letters }) => each === task && letters);
   const trainable = () => panels.filter((panel) => !panel.loaded);
   // Both train up to the same epoch, so that they have equal steps whenever they rest.
   function trainTo(epoch) {
@@ -95,7 +107,10 @@ export function makeTrain(module, catalogue, onChange) {
 
   function settings(panel) {
     const chosen = Object.fromEntries(['task', 'width', 'depth', 'lr', 'seed'].map((id) => [id, element(id).value]));
-    return { ...chosen, length, architecture: element(panel.place).value, 'mlp-width': chosen.width, samples: 500, batch: 50,
+    // With one head an arrow is its weight.
+    const heads = hasLetters(chosen.task) ? { heads: 1 } : {};
+    const blocks = element('blocks').value === 'LayerNorm' ? { join: 'add', normalisation: 'before' } : {};
+    return { ...chosen, ...heads, ...blocks, length, architecture: element(panel.place).value, 'mlp-width': chosen.width, samples: 500, batch: 50,
       epochs: 100000, fresh: true, schedule: 'constant', 'validation-samples': 10, 'test-samples': 10, 'validate-every': 0, 'test-every': 0 };
   }
 
@@ -106,7 +121,16 @@ export function makeTrain(module, catalogue, onChange) {
     element(id).value = value;
   }
 
-  // The settings of the models from files, where they agree. No file has the rate and the seed.
+  const usualFor = (task) => ({ ...usual, ...(hasLetters(task) ? forLetters(task) : {}) });
+  // Other settings suit tasks of letters than those of numbers alone.
+  function suit() {
+    const task = element('task').value;
+    if (hasLetters(task) || hasLetters(suited)) for (const id of Object.keys(forLetters(task))) element(id).value = usualFor(task)[id];
+    suited = task;
+    sample = hasLetters(task) ? both : 0;
+  }
+
+  // The settings of the models from files, where they agree. What no file has is not shown.
   function showSettings() {
     const loaded = panels.filter((panel) => panel.loaded);
     const agreed = (id) => {
@@ -115,8 +139,10 @@ export function makeTrain(module, catalogue, onChange) {
     };
     for (const panel of loaded) put(panel.place, isChoice(panel.place, panel.about.architecture) ? panel.about.architecture : '');
     put('task', isChoice('task', agreed('task')) ? agreed('task') : '');
+    suited = element('task').value;
+    put('blocks', usualFor(suited).blocks);
     for (const id of ['width', 'depth']) put(id, agreed(id));
-    if (loaded.length === panels.length) for (const id of ['lr', 'seed']) put(id, '');
+    if (loaded.length === panels.length) for (const id of ['blocks', 'lr', 'seed']) put(id, '');
   }
 
   function begin(panel) {
@@ -129,7 +155,7 @@ export function makeTrain(module, catalogue, onChange) {
   function reset() {
     setRunning(false);
     length = 8;
-    for (const id of fields) if (element(id).value === '') element(id).value = usual[id];
+    for (const id of fields) if (element(id).value === '') element(id).value = usualFor(element('task').value)[id];
     typed = false;
     say(element('problem'), '');
     say(element('status'), 'ready');
@@ -141,7 +167,7 @@ export function makeTrain(module, catalogue, onChange) {
     say(element('cValue'), element('c').value);
     for (const panel of panels) {
       // A typed input keeps its shape and grows with c.
-      const row = typed && panel.view ? Array.from(panel.view.row, (value) => (value / panel.view.scale) * scale()) : null;
+      const row = typed && panel.view ? scaled(panel.about, panel.view.row, scale() / panel.view.scale) : null;
       panel.worker.send('look', { scale: scale(), sample, row });
     }
     redraw();
@@ -201,7 +227,7 @@ export function makeTrain(module, catalogue, onChange) {
     element(id).replaceChildren(...options);
     element(id).value = value;
   };
-  chosen('task', catalogue.tasks.filter((task) => Object.keys(task.settings).length === 0).map(optionOf), 'cumulative-sum');
+  chosen('task', catalogue.tasks.filter((task) => task.letters || Object.keys(task.settings).length === 0).map(optionOf), 'cumulative-sum');
   const architectures = catalogue.architectures.filter(({ description }) => !description.startsWith('the same as'));
   const group = (label, holds) => make('optgroup', { label }, ...architectures.filter(({ broken_by: reason }) => (reason === '') === holds).map(optionOf));
   const groups = () => [group('attention does not see the scale', true), group('others', false)];
@@ -216,7 +242,8 @@ export function makeTrain(module, catalogue, onChange) {
       'aria-label': `Attention of the ${panel.place} model: a column of maps for each layer, one for each head; row i is what node i attends to` });
     panel.files = modelFiles(panel.place, (bytes, file) => panel.worker.send('load', { bytes, name: file }), () => panel.worker.send('save'));
     const section = element(`model-${panel.place}`);
-    section.append(panel.title, panel.text, make('div', { className: 'scroll' }, panel.maps));
+    panel.arrows = make('div', { className: 'scroll' });
+    section.append(panel.title, panel.text, make('div', { className: 'attention' }, panel.arrows, make('div', { className: 'scroll' }, panel.maps)));
     panel.filesOf = make('p');
     element('files').append(panel.filesOf, panel.files.element);
     panel.files.dropOn(section);
@@ -247,6 +274,10 @@ export function makeTrain(module, catalogue, onChange) {
   };
   element('reset').onclick = reset;
   for (const id of fields) element(id).onchange = reset;
+  element('task').onchange = () => {
+    suit();
+    reset();
+  };
   element('train-settings').onsubmit = (event) => event.preventDefault();
   element('c').oninput = look;
   element('another').onclick = () => {
@@ -271,6 +302,7 @@ export function makeTrain(module, catalogue, onChange) {
         const input = element(id);
         const possible = input.options ? [...input.options].some((option) => option.value === values[id]) : Number.isFinite(parseFloat(values[id]));
         if (values[id] !== undefined && possible) input.value = values[id];
+        if (id === 'task') suit();
       }
       reset();
     },

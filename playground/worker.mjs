@@ -12,6 +12,7 @@
 // sends `errors` and `view` of its own accord. A stamp comes back with the first answer that knows the input. Training goes in slices, so that messages get in.
 import { makeEngine } from '../wasm/engine.mjs';
 import { openingInput } from './opening.mjs';
+import { scaled } from './row.mjs';
 
 const slice = 40;  // milliseconds
 const betweenErrors = 400;
@@ -85,7 +86,7 @@ function sendAll() {
 
 // How far attention is from that of the same input at c = 1: the part of its weight that lies elsewhere.
 function moved(row, attention) {
-  const before = model.attention(row.map((value) => value / look.scale));
+  const before = model.attention(scaled(model.about, row, 1 / look.scale));
   let difference = 0;
   let whole = 0;  // of shares: the number of rows
   attention.forEach((weight, i) => {
@@ -96,12 +97,11 @@ function moved(row, attention) {
 }
 
 function sendView() {
-  const { vocabulary } = model.about;
   const row = look.row ? Float64Array.from(look.row) : model.sample(look.scale, look.sample).row;
   const attention = model.attention(row);
   postMessage({ type: 'view', row, ...model.answer(row), attention, scale: look.scale, stamp: look.stamp,
     error: scalable() ? model.errors(`c=${look.scale}`, samples)[0].loss : NaN,
-    moved: vocabulary > 0 ? NaN : moved(row, attention) });
+    moved: model.about.data_columns > 0 ? moved(row, attention) : NaN });
 }
 
 function take(next, loaded) {

@@ -8,13 +8,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { gunzipSync } from 'node:zlib';
 
 import { embeddedModule } from '../playground/embedded.mjs';
+import { unpacked } from '../playground/lzma.mjs';
 import { EngineError, makeEngine } from './engine.mjs';
 
 const [file, native] = process.argv.slice(2);
-const module = file.endsWith('.html') ? gunzipSync(Buffer.from(embeddedModule(readFileSync(file, 'utf8')), 'base64')) : readFileSync(file);
+const module = file.endsWith('.html') ? unpacked(Buffer.from(embeddedModule(readFileSync(file, 'utf8')), 'base64')) : readFileSync(file);
 const engine = await makeEngine(module, (line) => process.stderr.write(line));
 const older = `${file} is older than the sources${file.endsWith('.html') ? ': scripts/playground_page makes it' : ''}`;
 
@@ -52,6 +52,7 @@ for (const settings of [
   { ...small, task: 'cumulative-sum', architecture: 'positional' },
   { ...small, task: 'cumulative-sum', architecture: 'standard' },
   { ...small, task: 'sort', architecture: 'relative' },
+  { ...small, task: 'recall', architecture: 'two-streams', depth: 1, heads: 1, schedule: 'constant' },
 ]) {
   const name = `${settings.task} ${settings.architecture}`;
   test(`${name}: 200 losses as in the native build, to the last bit`, { skip: native ? false : 'no native build' }, () => {
@@ -118,6 +119,19 @@ test('errors, attention, answers and files of a model', () => {
   assert.deepEqual(copy.answer(row), answer);
   assert.throws(() => copy.advance(1), EngineError);
   assert.throws(() => copy.answer([1, 2]), EngineError);
+});
+
+test('letters and numbers: attention of two streams does not move, and the truth is known', () => {
+  const model = engine.train({ ...small, task: 'recall', architecture: 'two-streams', depth: 1, heads: 1, schedule: 'constant' });
+  assert.equal(model.about.letters[1], 'b');
+  const { row, truth } = model.sample(1, 0);
+  const large = model.sample(10, 0);
+  assert.deepEqual([...large.row].filter((_, i) => i % 2 === 0), [...row].filter((_, i) => i % 2 === 0));
+  assert.deepEqual(model.attention(large.row), model.attention(row));
+  assert.ok(Math.abs(large.truth[0] - 10 * truth[0]) < 1e-5);
+  row[0] = row[4];  // asks for the letter of the second item
+  assert.equal(model.answer(row).truth[0], Math.fround(row[5]));
+  assert.ok(model.answer(row).outputs.subarray(1).every(Number.isNaN));
 });
 
 test('sort compiles, runs, holds, and breaks under noise', () => {

@@ -6,6 +6,7 @@
 #include "posattn/kernels/cpu/tile_kernels.h"
 #include "posattn/model/spec/spec.h"
 #include "posattn/playground/answer.h"
+#include "posattn/playground/letters.h"
 #include "posattn/playground/playground.h"
 #include "posattn/programs/language/language.h"
 #include "posattn/tasks/task.h"
@@ -25,7 +26,8 @@ Json json_of(const Task& task) {
   return {{"name", task.name()},
           {"description", task.description()},
           {"axes", axes},
-          {"settings", settings}};
+          {"settings", settings},
+          {"letters", has_letters(task)}};
 }
 
 std::string catalogue() {

@@ -9,6 +9,7 @@
 #include "posattn/evaluation/evaluate.h"
 #include "posattn/evaluation/predict.h"
 #include "posattn/playground/answer.h"
+#include "posattn/playground/letters.h"
 #include "posattn/playground/playground.h"
 #include "posattn/tasks/dataset.h"
 #include "posattn/training/run.h"
@@ -63,6 +64,7 @@ RunConfig config_of(std::string_view text) {
 std::string describe(const PlayedModel& played) {
   const Model model = played.model();
   const ModelSpec& spec = model.spec;
+  const Task* task = task_of(model.origin);
   return nlohmann::ordered_json{
       {"task", model.origin.task},
       {"architecture", preset_name(spec)},
@@ -72,6 +74,8 @@ std::string describe(const PlayedModel& played) {
       {"data_columns", spec.data_columns},
       {"output_columns", spec.output_columns},
       {"vocabulary", spec.vocabulary},
+      {"letters",
+       task == nullptr ? std::vector<std::string>() : letters_of(*task, model.origin.length)},
       {"classes", spec.loss == Loss::cross_entropy},
       {"depth", spec.depth},
       {"heads", spec.heads},
@@ -126,6 +130,26 @@ void add_errors(const Model& model, std::string_view axis_values, int64_t sample
   }
 }
 
+// What numbers hold at nodes that are not read is nothing to anybody.
+void blank_unread(const ModelSpec& spec, std::span<float> outputs) {
+  const int first = spec.first_read(spec.real_nodes), count = spec.nodes_read(spec.real_nodes);
+  const int nodes = static_cast<int>(outputs.size()) / spec.output_columns;
+  for (int node = 0; node < nodes; ++node) {
+    if (node >= first && node < first + count) continue;
+    std::fill_n(outputs.begin() + int64_t{1} * node * spec.output_columns, spec.output_columns,
+                std::numeric_limits<float>::quiet_NaN());
+  }
+}
+
+// As many numbers as outputs, NaN where the task has none.
+std::vector<float> truth_of(const Model& model, const Batch& sample, size_t outputs) {
+  std::vector<float> truth = lettered_answer(model.origin, sample.tokens, sample.inputs);
+  if (truth.empty()) truth = exact_answer(model, sample, outputs);
+  truth.resize(outputs, std::numeric_limits<float>::quiet_NaN());
+  blank_unread(model.spec, truth);
+  return truth;
+}
+
 // The same sample whatever c, so that it changes smoothly with it.
 int32_t add_sample(const Model& model, double c, int32_t index, uint64_t seed) {
   const Task& task = task_of(model.origin, "the model");
@@ -155,8 +179,12 @@ int32_t add_sample(const Model& model, double c, int32_t index, uint64_t seed) {
   if (task.loss() == Loss::cross_entropy) {
     row.insert(row.end(), set.labels.begin(), set.labels.end());
   } else {
-    if (set.shape.vocabulary == 0) task.solve(set.length, set.inputs, set.targets);
-    row.insert(row.end(), set.targets.begin(), set.targets.end());
+    const Batch sample{.inputs = set.inputs,
+                       .samples = 1,
+                       .real_nodes = set.shape.real_nodes,
+                       .tokens = set.tokens};
+    const std::vector<float> truth = truth_of(model, sample, set.targets.size());
+    row.insert(row.end(), truth.begin(), truth.end());
   }
   return count;
 }
@@ -181,7 +209,7 @@ Table table_of(const Model& model, const double* row, int32_t count) {
 void add_answer(const Model& model, const double* row, int32_t count) {
   const Table table = table_of(model, row, count);
   const Batch sample = samples_of(model, table, "the input");
-  const std::vector<float> outputs = predict(model, sample);
+  std::vector<float> outputs = predict(model, sample);
   std::vector<double>& numbers = answer().numbers;
   if (model.spec.loss == Loss::cross_entropy) {
     const std::vector<int32_t> classes = decided_classes(outputs, model.spec.output_columns);
@@ -189,8 +217,8 @@ void add_answer(const Model& model, const double* row, int32_t count) {
     numbers.resize(2 * classes.size(), std::numeric_limits<double>::quiet_NaN());
     return;
   }
-  std::vector<float> truth = exact_answer(model, sample, outputs.size());
-  truth.resize(outputs.size(), std::numeric_limits<float>::quiet_NaN());
+  const std::vector<float> truth = truth_of(model, sample, outputs.size());
+  blank_unread(model.spec, outputs);
   numbers.assign(outputs.begin(), outputs.end());
   numbers.insert(numbers.end(), truth.begin(), truth.end());
 }

@@ -25,8 +25,9 @@ void* play_allocate(int32_t bytes); /* room for arguments; null where there is n
 void play_release(void* pointer);
 
 /* ---- what there is --------------------------------------------------------------------------- */
-/* {"version", "instruction_set", "tasks": [{name, description, axes, settings}],
+/* {"version", "instruction_set", "tasks": [{name, description, axes, settings, letters}],
    "architectures": [{name, description, broken_by}], "programs": [{name, description}],
+   `letters` says whether nodes hold a letter and a number,
    broken_by says why not f_b(c x) = c f_(b/c)(x), and is empty where that holds; "settings":
    [{name, section, type, default, help, accepts}]} */
 int32_t play_catalogue(void);
@@ -42,9 +43,10 @@ int32_t play_load(const uint8_t* bytes, int32_t size, const char* name);
 /* The text is the bytes of a model file. */
 int32_t play_save(int32_t model);
 /* {"task", "architecture", "length", "real_nodes", "scratch_nodes", "data_columns",
-   "output_columns", "vocabulary", "classes", "depth", "heads", "width", "parameters",
-   "steps_per_epoch", "loss"}: `classes` says whether outputs are scores of classes, `loss` is the
-   metric's name; steps_per_epoch is 0 for a model from a file. */
+   "output_columns", "vocabulary", "letters", "classes", "depth", "heads", "width", "parameters",
+   "steps_per_epoch", "loss"}: `letters` has the words of tokens where nodes hold a letter and a
+   number, `classes` says whether outputs are scores of classes, `loss` is the metric's name;
+   steps_per_epoch is 0 for a model from a file. */
 int32_t play_describe(int32_t model);
 /* Trains epochs, at least one, until so many milliseconds have passed. How many; numbers: for each
    [epoch, step, mean loss, rate]. Fewer than one at the end; a text then says why, "" where all
@@ -56,7 +58,8 @@ int32_t play_errors(int32_t model, const char* axis_values, int32_t samples, int
    play_answer. Returns the length of the row. */
 int32_t play_sample(int32_t model, double c, int32_t index, int32_t seed);
 /* numbers: the model's outputs [real_nodes, output_columns], then as many of the truth, NaN where
-   the task has none for numbers alone; with classes one of each for a node, -1 for undecided. */
+   the task has none and at nodes that are not read; with classes one of each for a node, -1 for
+   undecided. */
 int32_t play_answer(int32_t model, const double* row, int32_t count);
 /* numbers: [depth, heads, nodes, nodes], the scratch nodes last. */
 int32_t play_attention(int32_t model, const double* row, int32_t count);

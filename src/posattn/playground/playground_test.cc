@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "posattn/tasks/dataset.h"
 #include "posattn/training/run.h"
 
 namespace posattn {
@@ -76,6 +77,64 @@ TEST(Playground, AnswersForSamplesAndFiles) {
   EXPECT_EQ(play_advance(copy, 0), -1);
   play_free_model(model);
   play_free_model(copy);
+}
+
+// What the page says to typed letters is what the tasks themselves say of their samples.
+TEST(Playground, AnswersLettersAndNumbers) {
+  const struct {
+    const char *task, *set;
+  } cases[] = {{"recall", ""},          {"asked-min", "asked=2"}, {"asked-sum", ""},
+               {"asked-operation", ""}, {"sort-by-key", ""},      {"pointer", ""},
+               {"pointer", "hops=3"}};
+  for (const auto& [name, set] : cases) {
+    const std::string settings = std::string("task=") + name + "\ntask-set=" + set +
+                                 "\nlength=6\nwidth=8\nmlp-width=8\nsamples=20\nbatch=10\n" +
+                                 "depth=1\nvalidation-samples=5\ntest-samples=5\n";
+    const int32_t model = play_train(settings.c_str());
+    ASSERT_GE(model, 0) << play_text();
+    const Task& task = find_task(name, set);
+    const TaskShape shape = task.shape(6);
+    for (int i = 0; i < 20; ++i) {
+      const Dataset drawn = make_dataset({.task = &task,
+                                          .length = 6,
+                                          .samples = 1,
+                                          .purpose = Purpose::evaluation_data,
+                                          .sets_before = static_cast<uint32_t>(i)});
+      const int32_t count = play_sample(model, 3, i, 0);
+      ASSERT_EQ(count, 2 * shape.real_nodes) << play_text();
+      const std::vector<double> sample = numbers();
+      ASSERT_EQ(play_answer(model, sample.data(), count), 0) << play_text();
+      const std::vector<double> answer = numbers();
+      for (int node = 0; node < shape.real_nodes; ++node) {
+        EXPECT_EQ(sample[2 * node], drawn.tokens[node]);
+        const double truth = sample[count + node];
+        EXPECT_EQ(std::isnan(truth), !shape.reads(node));
+        EXPECT_EQ(std::isnan(answer[node]), !shape.reads(node));
+        if (!shape.reads(node)) continue;
+        EXPECT_NEAR(truth, 3.0 * drawn.targets[node], 1e-5) << name;
+        EXPECT_EQ(answer[shape.real_nodes + node], truth);
+      }
+    }
+    play_free_model(model);
+  }
+}
+
+TEST(Playground, HasNoAnswerWhereLettersSayNothing) {
+  const int32_t model = play_train(
+      "task=recall\nlength=2\nwidth=8\nmlp-width=8\nsamples=20\nbatch=10\ndepth=1\n"
+      "validation-samples=5\ntest-samples=5\n");
+  ASSERT_GE(model, 0) << play_text();
+  const nlohmann::json letters = play_json()["letters"];
+  EXPECT_EQ(letters[1], "b");
+  EXPECT_EQ(letters[27], "B");
+  const auto truth = [&](std::vector<double> row) {
+    EXPECT_EQ(play_answer(model, row.data(), static_cast<int32_t>(row.size())), 0) << play_text();
+    return numbers()[3];
+  };
+  EXPECT_EQ(truth({27, 0, 1, 0.5, 27, -1}), -1);
+  EXPECT_TRUE(std::isnan(truth({2, 0, 1, 0.5, 27, -1})));
+  EXPECT_TRUE(std::isnan(truth({1, 0, 1, 0.5, 1, -1})));
+  play_free_model(model);
 }
 
 TEST(Playground, AnswersClassesWhereTheTaskHasThem) {
