@@ -7,10 +7,6 @@
 namespace posattn::simulation {
 namespace {
 
-const float* input_of(const Dataset& inputs, int64_t sample) {
-  return inputs.inputs.data() + sample * inputs.shape.input_count();
-}
-
 // The arguments that the table must know. A softplus is next to zero or straight farther out.
 Interval range_of(Function function, const Arguments& arguments, int pieces) {
   const double margin = function == Function::logarithm ? value_margin : 1.5;
@@ -71,11 +67,11 @@ struct TableFunctions {
 template <class Run>
 std::vector<double> outputs_by(const StandardNetwork& network, const Dataset& inputs, int threads,
                                const Run& run) {
-  const int64_t per_sample = int64_t{1} * network.real_nodes * network.decoder.weight.rows;
+  const int64_t per_sample = int64_t{1} * network.nodes_read * network.decoder.weight.rows;
   std::vector<double> outputs(inputs.samples * per_sample);
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t s = 0; s < inputs.samples; ++s) {
-    Matrix words = first_words(network, input_of(inputs, s));
+    Matrix words = first_words(network, inputs, s);
     for (size_t l = 0; l < network.layers.size(); ++l) words = run(l, words);
     std::ranges::copy(decode(network, words), outputs.begin() + s * per_sample);
   }
@@ -91,7 +87,7 @@ Calibration calibrate(const StandardNetwork& network, const Dataset& inputs) {
     mean.assign(network.heads(), Matrix(network.nodes, network.nodes));
   }
   for (int64_t s = 0; s < inputs.samples; ++s) {
-    Matrix words = first_words(network, input_of(inputs, s));
+    Matrix words = first_words(network, inputs, s);
     for (size_t l = 0; l < network.layers.size(); ++l) {
       Attention attention;
       Matrix next = run_layer(network.layers[l], words, network.causal, &attention, nullptr);

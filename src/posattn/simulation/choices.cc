@@ -57,7 +57,7 @@ std::vector<FoldedLayer> fold_to(double error, const StandardNetwork& network,
   std::vector<Folding> foldings;
   std::vector<FoldedLayer> whole;
   for (size_t l = 0; l < depth; ++l) {
-    foldings.emplace_back(network.layers[l], calibration.words[l], l == 0, network.data_columns,
+    foldings.emplace_back(network.layers[l], calibration.words[l], l == 0, network.place_words(),
                           plan.combinations());
     whole.push_back(foldings[l].without({}));
   }

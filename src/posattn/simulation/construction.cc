@@ -146,7 +146,7 @@ class Construction {
     }
   }
 
-  Model run(const ModelOrigin& origin) {
+  Model run(const Model& original) {
     if (plan_.copies > 1) add_spread();
     for (size_t l = 0; l < layers_.size(); ++l) {
       for (int step = 0; step < plan_.steps(); ++step) add_step(l, step);
@@ -160,14 +160,21 @@ class Construction {
     spec.scratch_nodes = plan_.all_nodes() - network_.real_nodes;
     spec.data_columns = network_.data_columns;
     spec.output_columns = network_.decoder.weight.rows;
-    spec.positions_in_input = true;
+    spec.vocabulary = network_.vocabulary;
+    spec.tokens_and_values = network_.tokens_and_values;
+    spec.read_nodes = original.spec.read_nodes;
+    spec.loss = original.spec.loss;
+    // A token takes the place of joined positions.
+    spec.positions_added = network_.vocabulary > 0;
+    spec.positions_in_input = !spec.positions_added;
+    spec.encoding = spec.positions_added ? Encoding::learned : Encoding::one_hot;
     spec.scores = Scores::routes;
     spec.width = width_;
     spec.heads = 1;
     spec.depth = static_cast<int>(written_.size());
     spec.mlp_width = std::ranges::max_element(written_, {}, &LayerWriter::units)->units();
     spec = resolve(spec);
-    Model model{spec, Parameters<float>(spec), origin};
+    Model model{spec, Parameters<float>(spec), original.origin};
     write_ends(model);
     for (size_t l = 0; l < written_.size(); ++l) {
       written_[l].write(spec, model.parameters, static_cast<int>(l));
@@ -408,37 +415,52 @@ class Construction {
     written_.push_back(std::move(layer));
   }
 
-  // The encoder gives every node the constant and the scores of places, and copy 0 what the first
-  // layer needs of the input. The decoder is the original's.
+  // The input gives every node the constant and the scores of places, and copy 0 what the first
+  // layer needs of the data. The decoder is the original's.
   void write_ends(Model& model) const {
     constexpr float far_below = 1 << 14;  // all sums
-    const auto encoder = model.parameters[names::weight(names::encoding)];
-    const int64_t inputs = model.spec.input_size(), data = network_.data_columns;
-    const auto at = [&](int w, int64_t input) -> float& { return encoder[w * inputs + input]; };
+    const ModelSpec& spec = model.spec;
+    const int64_t inputs = spec.input_size(), data = spec.data_columns;
+    const auto tensor = [&](const std::string& name, bool exists) {
+      return exists ? model.parameters[name] : std::span<float>();
+    };
+    const auto encoder = tensor(names::weight(names::encoding), inputs > 0),
+               table = tensor(std::string(names::tokens), spec.vocabulary > 0),
+               positions = tensor(std::string(names::positions), spec.positions_added);
+    // What a node has of a word by its place.
+    const auto at = [&](int w, int64_t node) -> float& {
+      return spec.positions_added ? positions[node * width_ + w]
+                                  : encoder[w * inputs + data + node];
+    };
     visit_needed(0, [&](int word, const AffineForm& form) {
-      for (int64_t c = 0; c < data; ++c) at(word, c) = static_cast<float>(form.weight[c]);
+      for (int64_t c = 0; c < data; ++c) {
+        encoder[word * inputs + c] = static_cast<float>(form.weight[c]);
+      }
+      for (int64_t token = 0; token < spec.vocabulary; ++token) {
+        table[token * width_ + word] = static_cast<float>(form.weight[data + token]);
+      }
       for (int i = 0; i < plan_.nodes; ++i) {
-        at(word, data + plan_.node(i, 0)) =
-            static_cast<float>(form.constant + form.weight[data + i]);
+        at(word, plan_.node(i, 0)) =
+            static_cast<float>(form.constant + form.weight[network_.place_words() + i]);
       }
     });
     for (int i = 0; i < plan_.nodes; ++i) {
       for (int c = 0; c < plan_.copies; ++c) {
-        const int64_t input = data + plan_.node(i, c);
-        at(0, input) = 1;
+        const int64_t node = plan_.node(i, c);
+        at(0, node) = 1;
         for (int step = 0; step < plan_.steps(); ++step) {
           const int j = plan_.key(i, c, step);
           if (j < 0) {
-            at(absent_[step], input) = far_below;
+            at(absent_[step], node) = far_below;
             continue;
           }
           for (int h = 0; h < heads_; ++h) {
-            at(place(h, step), input) = static_cast<float>(layers_[0].heads[h].places(i, j));
+            at(place(h, step), node) = static_cast<float>(layers_[0].heads[h].places(i, j));
           }
         }
         for (int round = 0; round < plan_.rounds(); ++round) {
           const bool absent = plan_.partner(c, round) < 0;
-          at(absent_[plan_.steps() + round], input) = absent ? far_below : 0;
+          at(absent_[plan_.steps() + round], node) = absent ? far_below : 0;
         }
       }
     }
@@ -468,8 +490,8 @@ class Construction {
 
 Model construct(const StandardNetwork& network, const std::vector<FoldedLayer>& layers,
                 const std::vector<std::vector<FittedTable>>& tables, const KeyPlan& plan,
-                const ModelOrigin& origin) {
-  return Construction(network, layers, tables, plan).run(origin);
+                const Model& original) {
+  return Construction(network, layers, tables, plan).run(original);
 }
 
 }  // namespace posattn::simulation

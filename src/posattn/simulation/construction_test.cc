@@ -24,27 +24,36 @@ struct Copied {
   Dataset inputs;
 
   Copied(int length, int depth, int copies, int pieces, bool causal = false, int heads = 2)
-      : original(testing::standard_model(length, depth, 11, causal, heads)),
-        network(read_standard(original, "it")),
-        plan{network.nodes, copies, causal},
+      : Copied(testing::standard_model(length, depth, 11, causal, heads), copies, pieces) {}
+  Copied(Model of, int copies, int pieces)
+      : original(std::move(of)),
+        network(read_standard(original, "it", original.spec.real_nodes)),
+        plan{network.nodes, copies, network.causal},
         inputs(testing::inputs_for(original, 100, Purpose::test_data)) {
     const Calibration calibration =
         calibrate(network, testing::inputs_for(original, 150, Purpose::train_data));
     for (size_t l = 0; l < network.layers.size(); ++l) {
-      layers.push_back(
-          Folding(network.layers[l], calibration.words[l], l == 0, 1, plan.combinations())
-              .without({1e-4, 1e-4}));
+      layers.push_back(Folding(network.layers[l], calibration.words[l], l == 0,
+                               network.place_words(), plan.combinations())
+                           .without({1e-4, 1e-4}));
     }
     chosen = TableChooser(network, layers, calibration, plan).of_size(pieces);
-    copy = construct(network, layers, chosen.tables, plan, original.origin);
+    copy = construct(network, layers, chosen.tables, plan, original);
   }
 
   // The copy's outputs in double.
   std::vector<double> outputs() const {
     const std::vector<double> in(inputs.inputs.begin(), inputs.inputs.end());
-    std::vector<double> out(in.size());
-    RoutedNetwork<double>(copy->spec, copy->parameters).forward(in.data(), 100, out.data());
-    return out;
+    const int columns = copy->spec.output_columns;
+    std::vector<double> out(100 * network.real_nodes * columns), read;
+    RoutedNetwork<double>(copy->spec, copy->parameters)
+        .forward(in.data(), 100, out.data(), 1, inputs.tokens.data());
+    for (int node = 0; node < 100 * network.real_nodes; ++node) {
+      const int i = node % network.real_nodes - network.first_read;
+      if (i < 0 || i >= network.nodes_read) continue;
+      read.insert(read.end(), &out[node * columns], &out[node * columns] + columns);
+    }
+    return read;
   }
   double bound() const { return error_bound(network, layers, chosen.tables, plan); }
   double largest_error() const {
@@ -82,6 +91,20 @@ TEST(Construction, ComputesWhatTheTablesSay) {
         copy_outputs(it.network, it.layers, it.chosen.tables, it.plan, it.inputs, 1).values;
     // Weights of the file are rounded to fp32.
     EXPECT_LT(relative_error(it.outputs(), tables), 1e-4);
+  }
+}
+
+TEST(Construction, TakesTokens) {
+  for (const testing::TokenTask& task : testing::token_tasks) {
+    for (const int copies : {1, 3}) {
+      SCOPED_TRACE(fmt::format("{} copies {}", task.name, copies));
+      const Copied it(testing::model_of(task, 2, 5), copies, 24);
+      const std::vector<double> tables =
+          copy_outputs(it.network, it.layers, it.chosen.tables, it.plan, it.inputs, 1).values;
+      EXPECT_LT(relative_error(it.outputs(), tables), 1e-4);
+      EXPECT_LT(relative_error(tables, original_outputs(it.network, it.inputs)), 0.05);
+      EXPECT_LT(it.largest_error(), it.bound());
+    }
   }
 }
 

@@ -11,7 +11,8 @@ struct WordStatistics {
   Matrix moments;  // about `mean`
 };
 
-// Before the first layer words are the data and a one-hot place; about zero they fold to few terms.
+// Before the first layer words are the data and one-hot tokens and places; about zero they fold to
+// few terms.
 WordStatistics statistics_of(const std::vector<Matrix>& inputs, bool about_zero) {
   const int words = inputs.front().columns;
   WordStatistics result{std::vector<double>(words), Matrix(words, words)};
@@ -85,8 +86,8 @@ int FoldedLayer::channel_count() const {
 }
 
 Folding::Folding(const StandardLayer& layer, const std::vector<Matrix>& words, bool is_first,
-                 int data_columns, int combinations)
-    : layer_(layer), inputs_(words), data_columns_(data_columns), combinations_(combinations) {
+                 int place_words, int combinations)
+    : layer_(layer), inputs_(words), place_words_(place_words), combinations_(combinations) {
   WordStatistics statistics = statistics_of(words, is_first);
   mean_ = std::move(statistics.mean);
   const int width = layer.width();
@@ -120,12 +121,11 @@ void Folding::add_scores(const StandardHead& head, const Matrix& moments, bool i
   add(constant, product(query, mean_));
   result.fixed.linear = centred(product(transposed(key), constant));
   if (is_first) {  // a place with a place is a constant of the pair, and exact
-    const int places = form.rows - data_columns_;
+    const int places = form.rows - place_words_;
     result.fixed.places = Matrix(places, places);
     for (int i = 0; i < places; ++i) {
       double* row = result.fixed.places.row(i);
-      for (int j = 0; j < places; ++j)
-        std::swap(row[j], form(data_columns_ + i, data_columns_ + j));
+      for (int j = 0; j < places; ++j) std::swap(row[j], form(place_words_ + i, place_words_ + j));
       const double least = *std::min_element(row, row + places);
       for (int j = 0; j < places; ++j) row[j] -= least;  // the same for the whole row
     }

@@ -20,14 +20,16 @@
 #include "posattn/simulation/key_plan.h"
 #include "posattn/simulation/matrix.h"
 #include "posattn/simulation/table.h"
+#include "posattn/tasks/dataset.h"
 
 namespace posattn::simulation {
 
 // A standard Transformer in double, layer by layer, with what a copy of it must know: its words and
 // its attention.
 //
-// The words u of a node are what a layer's input x = F u + f0 is linear in: the data and the node's
-// place before the first layer, the hidden units of the MLP (which are not negative) after one.
+// The words u of a node are what a layer's input x = F u + f0 is linear in: the data, the token and
+// the place of the node, both one-hot, before the first layer, and the hidden units of the MLP
+// (which are not negative) after one.
 
 struct StandardHead {
   AffineMap query, key;  // over x, both with the fourth root of d_k taken out
@@ -47,19 +49,23 @@ struct StandardLayer {
 };
 
 struct StandardNetwork {
-  int real_nodes = 0, nodes = 0, data_columns = 0;
+  int real_nodes = 0, nodes = 0, data_columns = 0, vocabulary = 0;
+  bool tokens_and_values = false;
+  int first_read = 0, nodes_read = 0;  // the real nodes whose outputs count
   bool causal = false;
   std::vector<StandardLayer> layers;
   AffineMap decoder;  // over the words after the last layer
 
   int heads() const { return static_cast<int>(layers.front().heads.size()); }
+  int place_words() const { return data_columns + vocabulary; }  // where they begin
 };
 
-// Throws Error(configuration) for a model of another architecture, which `name` names.
-StandardNetwork read_standard(const Model& model, const std::string& name);
+// A model on samples of so many real nodes. Throws Error(configuration) for a model of another
+// architecture, which `name` names.
+StandardNetwork read_standard(const Model& model, const std::string& name, int real_nodes);
 
-// Words before the first layer, [nodes, words].
-Matrix first_words(const StandardNetwork& network, const float* input);
+// Words of a sample before the first layer, [nodes, words].
+Matrix first_words(const StandardNetwork& network, const Dataset& inputs, int64_t sample);
 
 using Attention = std::vector<Matrix>;  // of each head, [nodes, nodes]
 
@@ -68,7 +74,7 @@ using Attention = std::vector<Matrix>;  // of each head, [nodes, nodes]
 Matrix run_layer(const StandardLayer& layer, const Matrix& words, bool causal, Attention* attention,
                  const Attention* frozen);
 
-// Outputs of real nodes, [real_nodes, output_columns], from the words after the last layer.
+// Outputs that count, [nodes_read, output_columns], from the words after the last layer.
 std::vector<double> decode(const StandardNetwork& network, const Matrix& words);
 
 constexpr int function_count = 4;
@@ -126,8 +132,9 @@ struct LeftOut {
 // calibration input, before this layer).
 class Folding {
  public:
+  // Before the first layer words that are places begin at `place_words`.
   Folding(const StandardLayer& layer, const std::vector<Matrix>& words, bool is_first,
-          int data_columns, int combinations);
+          int place_words, int combinations);
 
   FoldedLayer without(LeftOut left_out) const;
 
@@ -156,7 +163,7 @@ class Folding {
 
   const StandardLayer& layer_;
   const std::vector<Matrix>& inputs_;
-  int data_columns_;
+  int place_words_;
   int combinations_;
   std::vector<double> mean_;  // of the words
   AffineMap own_;
