@@ -1,5 +1,6 @@
 // posattn simulate-standard
 
+#include <algorithm>
 #include <cmath>
 
 #include "posattn/base/text.h"
@@ -70,7 +71,7 @@ std::string simulation_text(const Simulation& result, const Model& original,
       "layers  {} = {} x {}{}: {} that take in a key, {} that combine the copies' sums, and {}\n"
       "width   {}, hidden units {}, weights that are not zero {}\n\n",
       original.origin.task, result.model.origin.length, plan.nodes, from.depth, plan.copies,
-      plan.steps(), copy.nodes(), copy.depth, from.depth, plan.layers(),
+      std::min(plan.steps(), plan.nodes), copy.nodes(), copy.depth, from.depth, plan.layers(),
       plan.copies > 1 ? " + 1 that hands out the inputs" : "", plan.steps(), plan.rounds(),
       plan.layers() - plan.steps() - plan.rounds(), copy.width, copy.mlp_width,
       result.nonzero_weights);

@@ -131,9 +131,13 @@ class Construction {
       channels_ = std::max(channels_, layer.channel_count());
     }
     own_ = next_word(hidden_);
-    query_ = next_word(products_);
-    key_ = next_word(products_);
-    linear_ = next_word(heads_);
+    if (plan.rotated) {
+      input_ = next_word(std::ranges::max(layers, {}, &FoldedLayer::words).words());
+    } else {
+      query_ = next_word(products_);
+      key_ = next_word(products_);
+      linear_ = next_word(heads_);
+    }
     value_ = next_word(channels_);
     place_ = next_word(heads_ * plan.steps());
     score_ = next_word(heads_);
@@ -227,13 +231,21 @@ class Construction {
       const double* row = folded.own.weight.row(k);
       visit(own_ + k, AffineForm{{row, row + folded.own.weight.columns}, folded.own.bias[k]});
     }
+    for (int k = 0; plan_.rotated && k < folded.words(); ++k) {
+      AffineForm word{std::vector<double>(folded.words())};
+      word.weight[k] = 1;
+      visit(input_ + k, word);
+    }
     int product = 0, channel = 0;
     for (int h = 0; h < heads_; ++h) {
       const FoldedHead& head = folded.heads[h];
-      visit(linear_ + h, head.linear);
-      for (const ScoreProduct& term : head.products) {
-        visit(query_ + product, term.query);
-        visit(key_ + product++, term.key);
+      if (!plan_.rotated) {
+        const FoldedScores& scores = head.scores.front();
+        visit(linear_ + h, scores.linear);
+        for (const ScoreProduct& term : scores.products) {
+          visit(query_ + product, term.query);
+          visit(key_ + product++, term.key);
+        }
       }
       for (const ValueChannel& term : head.channels) visit(value_ + channel++, term.value);
     }
@@ -259,9 +271,13 @@ class Construction {
     keep_own(layer, own_, folded.hidden());
     const bool more = step + 1 < plan_.steps();
     if (more) {
-      keep_own(layer, query_, folded.product_count());
-      keep_own(layer, key_, folded.product_count());
-      keep_own(layer, linear_, heads_);
+      if (plan_.rotated) {
+        keep_own(layer, input_, folded.words());
+      } else {
+        keep_own(layer, query_, folded.product_count());
+        keep_own(layer, key_, folded.product_count());
+        keep_own(layer, linear_, heads_);
+      }
       if (step > 0) keep_own(layer, value_, folded.channel_count());
     }
     for (int h = 0; l == 0 && h < heads_; ++h) {
@@ -272,11 +288,15 @@ class Construction {
     int product = 0, channel = 0;
     for (int h = 0; h < heads_; ++h) {
       const FoldedHead& head = folded.heads[h];
-      Form rest = layer.read(linear_ + h);
+      const FoldedScores& scores = head.at(step);
+      // With RoPE a node knows its words alone, of which each step takes other forms.
+      Form rest = plan_.rotated ? of_input(scores.linear, true) + of_input(scores.own, false)
+                                : layer.read(linear_ + h);
       if (l == 0) rest = rest + layer.own(place(h, step));
       layer.keep(less_absent(layer, rest, step), score_ + h);
-      for (const ScoreProduct& term : head.products) {
-        const Form a = layer.own(query_ + product), b = layer.read(key_ + product);
+      for (const ScoreProduct& term : scores.products) {
+        const Form a = plan_.rotated ? of_input(term.query, false) : layer.own(query_ + product),
+                   b = plan_.rotated ? of_input(term.key, true) : layer.read(key_ + product);
         layer.add_table(tables[term.of_sum], a + b, score_ + h, 0.25);
         layer.add_table(tables[term.of_difference], a - b, score_ + h, -0.25);
         ++product;
@@ -294,6 +314,14 @@ class Construction {
     if (step == 1) start(layer, l);
     if (step > 1) take_in(layer, l, step - 1);
     written_.push_back(std::move(layer));
+  }
+
+  // A form of the words before the layer, of the node itself or of the one that it reads.
+  Form of_input(const AffineForm& form, bool read) const {
+    Form result(int64_t{2} * width_);
+    result[0] = form.constant;
+    std::ranges::copy(form.weight, result.begin() + (read ? width_ : 0) + input_);
+    return result;
   }
 
   int place(int head, int step) const { return place_ + head * plan_.steps() + step; }
@@ -480,8 +508,8 @@ class Construction {
   const KeyPlan plan_;
   int heads_, hidden_ = 0, products_ = 0, channels_ = 0;
   int width_ = 1;  // words: 1 | and what begins at these
-  int own_ = 0, query_ = 0, key_ = 0, linear_ = 0, value_ = 0, place_ = 0, score_ = 0, taken_ = 0,
-      denominator_ = 0, numerator_ = 0;
+  int own_ = 0, input_ = 0, query_ = 0, key_ = 0, linear_ = 0, value_ = 0, place_ = 0, score_ = 0,
+      taken_ = 0, denominator_ = 0, numerator_ = 0;
   std::vector<int> absent_;  // a word for each step and round, or -1
   std::vector<LayerWriter> written_;
 };

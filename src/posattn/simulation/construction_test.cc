@@ -28,14 +28,14 @@ struct Copied {
   Copied(Model of, int copies, int pieces)
       : original(std::move(of)),
         network(read_standard(original, "it", original.spec.real_nodes)),
-        plan{network.nodes, copies, network.causal},
+        plan{network.nodes, copies, network.causal, network.rotated},
         inputs(testing::inputs_for(original, 100, Purpose::test_data)) {
     const Calibration calibration =
         calibrate(network, testing::inputs_for(original, 150, Purpose::train_data));
     for (size_t l = 0; l < network.layers.size(); ++l) {
-      layers.push_back(Folding(network.layers[l], calibration.words[l], l == 0,
-                               network.place_words(), plan.combinations())
-                           .without({1e-4, 1e-4}));
+      layers.push_back(
+          Folding(network.layers[l], calibration.words[l], l == 0, network.place_words(), plan)
+              .without({1e-4, 1e-4}));
     }
     chosen = TableChooser(network, layers, calibration, plan).of_size(pieces);
     copy = construct(network, layers, chosen.tables, plan, original);
@@ -105,6 +105,25 @@ TEST(Construction, TakesTokens) {
       EXPECT_LT(relative_error(tables, original_outputs(it.network, it.inputs)), 0.05);
       EXPECT_LT(it.largest_error(), it.bound());
     }
+  }
+}
+
+TEST(Construction, RotatesByTheStep) {
+  for (const bool causal : {false, true}) {
+    SCOPED_TRACE(causal);
+    const Copied it(testing::rope_model(4, 2, 5, causal), 1, 48);
+    EXPECT_EQ(it.copy->spec.nodes(), 6);
+    EXPECT_EQ(it.copy->spec.depth, 2 * ((causal ? 5 : 9) + 3));
+    int units = 0;
+    for (size_t l = 0; l < it.layers.size(); ++l) {
+      units = std::max(units, units_of(it.layers[l], it.chosen.sizes[l], it.plan).most());
+    }
+    EXPECT_EQ(it.copy->spec.mlp_width, units);
+    const std::vector<double> tables =
+        copy_outputs(it.network, it.layers, it.chosen.tables, it.plan, it.inputs, 1).values;
+    EXPECT_LT(relative_error(it.outputs(), tables), 1e-4);
+    EXPECT_LT(relative_error(tables, original_outputs(it.network, it.inputs)), 0.01);
+    EXPECT_LT(it.largest_error(), it.bound());
   }
 }
 

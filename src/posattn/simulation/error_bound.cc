@@ -50,8 +50,14 @@ class LayerBound {
   double of(const AffineForm& form) const { return sum_of_absolutes(form.weight.data(), errors_); }
 
   double of_scores(const FoldedHead& head) const {
-    double sum = head.left_out + of(head.linear);
-    for (const ScoreProduct& term : head.products) {
+    double most = 0;
+    for (const FoldedScores& scores : head.scores) most = std::max(most, of_scores(scores));
+    return most;
+  }
+  double of_scores(const FoldedScores& scores) const {
+    double sum = scores.left_out + of(scores.linear);
+    if (!scores.own.weight.empty()) sum += of(scores.own);
+    for (const ScoreProduct& term : scores.products) {
       const FittedTable &plus = tables_[term.of_sum], &minus = tables_[term.of_difference];
       const double most = (greatest(plus.range()) + greatest(minus.range())) / 2;
       const double query = of(term.query), key = of(term.key);

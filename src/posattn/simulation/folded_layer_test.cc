@@ -15,12 +15,13 @@ namespace posattn::simulation {
 namespace {
 
 std::vector<FoldedLayer> folded(const StandardNetwork& network, const Calibration& calibration,
-                                LeftOut left_out, int combinations = 0) {
+                                LeftOut left_out, KeyPlan plan = {}) {
+  if (plan.nodes == 0) plan = {network.nodes, 1, network.causal, network.rotated};
   std::vector<FoldedLayer> layers;
   for (size_t l = 0; l < network.layers.size(); ++l) {
-    layers.push_back(Folding(network.layers[l], calibration.words[l], l == 0, network.place_words(),
-                             combinations)
-                         .without(left_out));
+    layers.push_back(
+        Folding(network.layers[l], calibration.words[l], l == 0, network.place_words(), plan)
+            .without(left_out));
   }
   return layers;
 }
@@ -70,7 +71,7 @@ TEST(FoldedLayer, IsExactByExactFunctions) {
       const std::vector<double> expected = original_outputs(network, inputs);
       for (int copies = 1; copies <= network.nodes; ++copies) {
         const KeyPlan plan{network.nodes, copies, causal};
-        const auto layers = folded(network, calibration, {}, plan.combinations());
+        const auto layers = folded(network, calibration, {}, plan);
         EXPECT_LT(relative_error(folded_outputs(network, layers, inputs, 1), expected), 1e-7);
         std::vector<double> found;
         for (int64_t s = 0; s < inputs.samples; ++s) {
@@ -95,6 +96,20 @@ TEST(FoldedLayer, IsExactForTokens) {
     EXPECT_LT(relative_error(folded_outputs(network, layers, inputs, 1),
                              original_outputs(network, inputs)),
               1e-6);
+  }
+}
+
+TEST(FoldedLayer, IsExactWithRope) {
+  for (const bool causal : {false, true}) {
+    const Model model = testing::rope_model(5, 2, 7, causal);
+    const StandardNetwork network = read_standard(model, "it", 5);
+    const Dataset inputs = testing::inputs_for(model, 40, Purpose::train_data);
+    const std::vector<double> expected = original_outputs(network, inputs);
+    const std::vector<float> theirs =
+        Inference(model).run({.inputs = inputs.inputs, .samples = 40, .real_nodes = 5});
+    for (size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(expected[k], theirs[k], 1e-5);
+    const auto layers = folded(network, calibrate(network, inputs), {});
+    EXPECT_LT(relative_error(folded_outputs(network, layers, inputs, 1), expected), 1e-7);
   }
 }
 

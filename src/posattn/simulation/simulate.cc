@@ -68,8 +68,9 @@ class Simulator {
         task_(&task_in(model, name)),
         model_(at_one_length(model, *task_, options.length)),
         network_(read_standard(model_, name, task_->shape(model_.origin.length).real_nodes)) {
-    plan_ = {network_.nodes, options.copies.value_or(default_copies(network_.nodes)),
-             network_.causal};
+    plan_ = {network_.nodes,
+             options.copies.value_or(network_.rotated ? 1 : default_copies(network_.nodes)),
+             network_.causal, network_.rotated};
     require_nodes(plan_);
     values_ = training_range(model.origin.range * options.scale, model.origin.integers);
     calibration_ = calibrate(network_, samples(values_, Purpose::train_data));

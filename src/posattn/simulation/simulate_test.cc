@@ -112,7 +112,7 @@ TEST(SimulateStandard, RefusesWhatItDoesNotKnow) {
           {normalised, Parameters<float>(normalised), {.task = "sort", .length = 3, .notes = {}}}),
       HasSubstr("LayerNorm between its layers"));
 
-  for (const char* preset : {"positional", "m3", "standard-rope", "standard-no-bias"}) {
+  for (const char* preset : {"positional", "m3", "hard", "standard-no-bias"}) {
     ModelSpec spec = testing::standard_model(3, 1, 2).spec;
     apply_preset(preset, spec);
     spec.encoding_size = 0;
@@ -120,6 +120,13 @@ TEST(SimulateStandard, RefusesWhatItDoesNotKnow) {
     const Model other{spec, Parameters<float>(spec), {.task = "sort", .length = 3, .notes = {}}};
     EXPECT_THAT(refusal(other), HasSubstr("the paper's standard Transformer")) << preset;
   }
+}
+
+TEST(SimulateStandard, RefusesWhatRopeDoesNotAllow) {
+  Model model = testing::rope_model(3, 1, 2, true);
+  EXPECT_THAT(refusal(model, {.copies = 2, .samples = 100}), HasSubstr("2 copies of each node"));
+  model.origin.variable_length = true;
+  EXPECT_THAT(refusal(model, {.length = 2, .samples = 100}), HasSubstr("no scratch nodes"));
 }
 
 TEST(SimulateStandard, RefusesWhatWouldBeTooLarge) {

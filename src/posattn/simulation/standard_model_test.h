@@ -50,6 +50,19 @@ inline constexpr TokenTask token_tasks[] = {{"contextual-counting", 8, false},
                                             {"contextual-sum", 8, true},
                                             {"recall", 3, false}};
 
+inline Model rope_model(int length, int depth, uint64_t seed, bool causal) {
+  Model model = standard_model(length, depth, seed, causal);
+  model.spec.rotation = Rotation::rope;
+  // Queries and keys whose means count.
+  for (int l = 0; l < depth; ++l) {
+    float sign = 1;
+    for (float& b : model.parameters[names::of_layer(l, names::bias(names::query_key))]) {
+      b = sign = -sign;
+    }
+  }
+  return model;
+}
+
 inline Model model_of(const TokenTask& of, int depth, uint64_t seed) {
   return standard_model(of.length, depth, seed, false, 2, of.name, of.positions_added);
 }

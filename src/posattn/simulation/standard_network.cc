@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "posattn/base/error.h"
+#include "posattn/kernels/generic/rows.h"
 #include "posattn/model/spec/spec_fields.h"
 #include "posattn/model/spec/tensor_names.h"
 #include "posattn/simulation/folded_layer.h"
@@ -28,7 +29,7 @@ void require_standard(const Model& model, const std::string& name) {
                   &S::attention, &S::positions_in_input, &S::positions_added, &S::encoding,
                   &S::encoding_size, &S::width, &S::heads, &S::depth, &S::mlp_width, &S::causal,
                   &S::split_heads, &S::vocabulary, &S::tokens_and_values, &S::fixed_tokens,
-                  &S::tied_output, &S::read_nodes, &S::loss)) {
+                  &S::tied_output, &S::read_nodes, &S::loss, &S::rotation)) {
     refuse(fmt::format("is a model of architecture {}", preset_name(spec)),
            "the paper's standard Transformer: attention from data, MLPs of two maps, attention "
            "joined to x, all biases",
@@ -111,7 +112,8 @@ StandardLayer layer_of(const ModelSpec& spec, const Parameters<double>& paramete
     layer.heads.push_back({.query = rows_of(query_key, 2 * h * key, key, scale),
                            .key = rows_of(query_key, (2 * h + 1) * key, key, scale),
                            .value = rows_of(value, h * head_size, head_size, 1),
-                           .output = some_columns(output.weight, h * head_size, head_size)});
+                           .output = some_columns(output.weight, h * head_size, head_size),
+                           .rotated = spec.rotation == Rotation::rope});
   }
   return layer;
 }
@@ -123,8 +125,20 @@ Matrix applied(const AffineMap& map, const Matrix& x) {
   return result;
 }
 
+// Row i as a node at place i.
+void rotate(Matrix& vectors) {
+  std::vector<int> places(vectors.rows);
+  std::iota(places.begin(), places.end(), 0);
+  generic::rotate<double>(vectors.rows, 1, vectors.columns, places, 1, vectors.values.data());
+}
+
 Matrix attention_of(const StandardHead& head, const Matrix& x, bool causal) {
-  Matrix scores = product(applied(head.query, x), transposed(applied(head.key, x)));
+  Matrix queries = applied(head.query, x), keys = applied(head.key, x);
+  if (head.rotated) {
+    rotate(queries);
+    rotate(keys);
+  }
+  Matrix scores = product(queries, transposed(keys));
   if (causal) mask_later(scores);
   softmax(scores);
   return scores;
@@ -132,9 +146,20 @@ Matrix attention_of(const StandardHead& head, const Matrix& x, bool causal) {
 
 }  // namespace
 
+void rotate(Matrix& vectors, int place) {
+  const std::vector<int> places(vectors.rows, place);
+  generic::rotate<double>(vectors.rows, 1, vectors.columns, places, 1, vectors.values.data());
+}
+
 StandardNetwork read_standard(const Model& model, const std::string& name, int real_nodes) {
   require_standard(model, name);
   const ModelSpec& spec = model.spec;
+  if (spec.rotation == Rotation::rope && spec.scratch_nodes > 0 && real_nodes != spec.real_nodes) {
+    throw Error(ExitCode::configuration,
+                fmt::format("{} with RoPE at {} nodes, with scratch nodes that stand at {}", name,
+                            real_nodes, spec.real_nodes),
+                "the longest of its lengths, or no scratch nodes: steps are one place apart");
+  }
   StandardNetwork network{.real_nodes = real_nodes,
                           .nodes = real_nodes + spec.scratch_nodes,
                           .data_columns = spec.data_columns,
@@ -143,6 +168,7 @@ StandardNetwork read_standard(const Model& model, const std::string& name, int r
                           .first_read = spec.first_read(real_nodes),
                           .nodes_read = spec.nodes_read(real_nodes),
                           .causal = spec.causal,
+                          .rotated = spec.rotation == Rotation::rope,
                           .layers = {},
                           .decoder = {}};
   std::vector<int> places(network.nodes);
