@@ -15,11 +15,14 @@
 //   MLP      |W| e, since a ReLU enlarges nothing
 #pragma once
 
-#include "posattn/simulation/folded_layer.h"
+#include "posattn/simulation/calibration.h"
 
 namespace posattn::simulation {
 
+inline constexpr double bound_margin = 1.5;
+
 double error_bound(const StandardNetwork& network, const std::vector<FoldedLayer>& layers,
-                   const std::vector<std::vector<FittedTable>>& tables, const KeyPlan& plan);
+                   const std::vector<std::vector<FittedTable>>& tables, const KeyPlan& plan,
+                   const Calibration& calibration);
 
 }  // namespace posattn::simulation
