@@ -108,8 +108,9 @@ class Simulator {
       result.scale_checks.push_back(
           check(result.model, samples(range, Purpose::evaluation_data, c)));
     }
-    result.bound = error_bound(network_, layers_, chosen_.tables, plan_, calibration_) /
-                   result.check.deviation;
+    result.bound =
+        error_bound(network_, layers_, chosen_.tables, plan_, calibration_, options_.threads) /
+        result.check.deviation;
     result.nonzero_weights = count_weights(result.model);
     return result;
   }
