@@ -104,19 +104,21 @@ def copies(options):
 
 
 def sizes(options):
+    """The error, and in brackets the bound of the largest."""
     print(f"\n| K | {' | '.join(map(str, SIZES))} |\n" + "|---" * (len(SIZES) + 1) + "|")
     rows = []
     for task, depth in originals(options):
         cells = []
         for size in SIZES:
             try:
-                error = simulate(options, task, depth, "--table-size", size)["check"]["error"]
+                found = simulate(options, task, depth, "--table-size", size)
             except SystemExit as refused:
                 if "hidden units" not in str(refused):
                     raise
                 cells.append("too large")
                 continue
-            cells.append(f"{error:.1e}")
+            error = found["check"]["error"]
+            cells.append(f"{error:.1e} ({percent(found['bound'])})")
             rows.append((task, depth, size, error))
         print(f"| {task}, L = {depth} | {' | '.join(cells)} |", flush=True)
     if options.figure:

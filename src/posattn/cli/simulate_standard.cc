@@ -1,5 +1,6 @@
 // posattn simulate-standard
 
+#include <algorithm>
 #include <cmath>
 
 #include "posattn/base/text.h"
@@ -17,7 +18,7 @@ using simulation::SimulationOptions;
 struct SimulateFlags {
   std::string model, output, scales;
   double range = 1, tolerance = 0.01;
-  std::optional<int> table_size, copies;
+  std::optional<int> table_size, copies, length;
   int64_t samples = 1000;
   uint64_t seed = 0;
   int threads = 0;
@@ -46,6 +47,7 @@ SimulationOptions simulation_options(const SimulateFlags& flags) {
   return {.scale = flags.range,
           .tolerance = flags.tolerance,
           .copies = flags.copies,
+          .length = flags.length,
           .table_size = flags.table_size,
           .samples = flags.samples,
           .seed = flags.seed,
@@ -68,8 +70,8 @@ std::string simulation_text(const Simulation& result, const Model& original,
       "nodes   {} = N k + 1, with one that stays zero\n"
       "layers  {} = {} x {}{}: {} that take in a key, {} that combine the copies' sums, and {}\n"
       "width   {}, hidden units {}, weights that are not zero {}\n\n",
-      original.origin.task, original.origin.length, from.nodes(), from.depth, plan.copies,
-      plan.steps(), copy.nodes(), copy.depth, from.depth, plan.layers(),
+      original.origin.task, result.model.origin.length, plan.nodes, from.depth, plan.copies,
+      std::min(plan.steps(), plan.nodes), copy.nodes(), copy.depth, from.depth, plan.layers(),
       plan.copies > 1 ? " + 1 that hands out the inputs" : "", plan.steps(), plan.rounds(),
       plan.layers() - plan.steps() - plan.rounds(), copy.width, copy.mlp_width,
       result.nonzero_weights);
@@ -87,12 +89,21 @@ std::string simulation_text(const Simulation& result, const Model& original,
   }
   text += "pieces of each table, calibrated on values in " +
           fmt::format("[-{0}, {0}]:\n", original.origin.range * options.scale) + tables.to_string();
-  TextTable checks(
-      {"values", "error", "largest", "control", "outside", "MSE, original", "MSE, copy"});
+  std::vector<std::string> columns = {"values",  "error",         "largest",  "control",
+                                      "outside", "MSE, original", "MSE, copy"};
+  if (result.classes) {
+    columns.resize(columns.size() - 2);
+    columns.insert(columns.end(), {"right, original", "right, copy", "same class"});
+  }
+  TextTable checks(columns);
   const auto add_check = [&](const std::string& values, const simulation::SimulationCheck& check) {
-    checks.add_row({values, percent(check.error), percent(check.largest), percent(check.control),
-                    percent(check.outside), short_number(check.original_mse),
-                    short_number(check.copy_mse)});
+    std::vector<std::string> row = {values, percent(check.error), percent(check.largest),
+                                    percent(check.control), percent(check.outside)};
+    for (const double answer : {check.answers.original, check.answers.copy}) {
+      row.push_back(result.classes ? percent(answer) : short_number(answer));
+    }
+    if (result.classes) row.push_back(fmt::format("{:.2f} %", 100 * check.same_class));
+    checks.add_row(std::move(row));
   };
   add_check("as calibrated", result.check);
   for (size_t k = 0; k < options.scales.size(); ++k) {
@@ -106,13 +117,15 @@ std::string simulation_text(const Simulation& result, const Model& original,
   return text;
 }
 
-Json check_json(const simulation::SimulationCheck& check) {
-  return {{"error", check.error},
-          {"largest_error", check.largest},
-          {"control", check.control},
-          {"outside", check.outside},
-          {"original_mse", check.original_mse},
-          {"copy_mse", check.copy_mse}};
+Json check_json(const simulation::SimulationCheck& check, bool classes) {
+  Json found = {{"error", check.error},
+                {"largest_error", check.largest},
+                {"control", check.control},
+                {"outside", check.outside},
+                {classes ? "original_accuracy" : "original_mse", check.answers.original},
+                {classes ? "copy_accuracy" : "copy_mse", check.answers.copy}};
+  if (classes) found["same_class"] = check.same_class;
+  return found;
 }
 
 Json simulation_json(const Simulation& result, const Model& original,
@@ -132,12 +145,12 @@ Json simulation_json(const Simulation& result, const Model& original,
   }
   for (size_t k = 0; k < options.scales.size(); ++k) {
     Json scale = {{"c", options.scales[k]}};
-    scale.update(check_json(result.scale_checks[k]));
+    scale.update(check_json(result.scale_checks[k], result.classes));
     scales.push_back(std::move(scale));
   }
   return {{"task", original.origin.task},
-          {"length", original.origin.length},
-          {"original", {{"nodes", from.nodes()}, {"layers", from.depth}}},
+          {"length", result.model.origin.length},
+          {"original", {{"nodes", result.plan.nodes}, {"layers", from.depth}}},
           {"calibrated_range", original.origin.range * options.scale},
           {"copies", result.plan.copies},
           {"nodes", copy.nodes()},
@@ -147,7 +160,7 @@ Json simulation_json(const Simulation& result, const Model& original,
           {"nonzero_weights", result.nonzero_weights},
           {"original_layers", layers},
           {"bound", result.bound},
-          {"check", check_json(result.check)},
+          {"check", check_json(result.check, result.classes)},
           {"scales", scales}};
 }
 
@@ -193,6 +206,8 @@ void add_simulate_standard_options(CLI::App& command, SimulateFlags& flags) {
   option(command, "--copies", flags.copies, "INT",
          "Copies k of each node, 1 to N; default: about the root of N, nearly as few layers as N "
          "copies have and nearly as little work as one");
+  option(command, "--at-length", flags.length, "INT",
+         "Length n that the copy is for, of a model that knows several; default: its longest");
   option(command, "--range", flags.range, "NUMBER [1]",
          "Calibrate on values in [-range c, range c] of the training range, for this c");
   option(command, "--scales", flags.scales, "LIST", "Check on fresh inputs at these c too");

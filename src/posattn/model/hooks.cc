@@ -138,9 +138,9 @@ Activations activations_of(const ModelSpec& spec, const Parameters<float>& param
   const int64_t outputs = int64_t{1} * one_sample.real_nodes * spec.output_columns;
   if (spec.routed()) {
     const RoutedNetwork<float> network(spec, parameters);
-    found.states = network.states(one_sample.inputs.data());
+    found.states = network.states(one_sample.inputs.data(), one_sample.tokens.data());
     found.outputs.resize(outputs);
-    network.forward(one_sample.inputs.data(), 1, found.outputs.data());
+    network.forward(one_sample.inputs.data(), 1, found.outputs.data(), 1, one_sample.tokens.data());
     return found;
   }
   BlockNetwork<float> network(spec);

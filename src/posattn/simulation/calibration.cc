@@ -7,10 +7,6 @@
 namespace posattn::simulation {
 namespace {
 
-const float* input_of(const Dataset& inputs, int64_t sample) {
-  return inputs.inputs.data() + sample * inputs.shape.input_count();
-}
-
 // The arguments that the table must know. A softplus is next to zero or straight farther out.
 Interval range_of(Function function, const Arguments& arguments, int pieces) {
   const double margin = function == Function::logarithm ? value_margin : 1.5;
@@ -71,11 +67,11 @@ struct TableFunctions {
 template <class Run>
 std::vector<double> outputs_by(const StandardNetwork& network, const Dataset& inputs, int threads,
                                const Run& run) {
-  const int64_t per_sample = int64_t{1} * network.real_nodes * network.decoder.weight.rows;
+  const int64_t per_sample = int64_t{1} * network.nodes_read * network.decoder.weight.rows;
   std::vector<double> outputs(inputs.samples * per_sample);
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t s = 0; s < inputs.samples; ++s) {
-    Matrix words = first_words(network, input_of(inputs, s));
+    Matrix words = first_words(network, inputs, s);
     for (size_t l = 0; l < network.layers.size(); ++l) words = run(l, words);
     std::ranges::copy(decode(network, words), outputs.begin() + s * per_sample);
   }
@@ -91,7 +87,7 @@ Calibration calibrate(const StandardNetwork& network, const Dataset& inputs) {
     mean.assign(network.heads(), Matrix(network.nodes, network.nodes));
   }
   for (int64_t s = 0; s < inputs.samples; ++s) {
-    Matrix words = first_words(network, input_of(inputs, s));
+    Matrix words = first_words(network, inputs, s);
     for (size_t l = 0; l < network.layers.size(); ++l) {
       Attention attention;
       Matrix next = run_layer(network.layers[l], words, network.causal, &attention, nullptr);
@@ -143,14 +139,17 @@ int LayerUnits::most() const {
 LayerUnits units_of(const FoldedLayer& layer, const TableSizes& pieces, const KeyPlan& plan) {
   const auto of = [&](Function function) { return pieces[static_cast<int>(function)]; };
   const int heads = static_cast<int>(layer.heads.size()), channels = layer.channel_count(),
-            products = layer.product_count(), sums = heads + channels, steps = plan.steps();
+            sums = heads + channels, steps = plan.steps();
   // The constant, and what the MLP reads at last. A word that has a sign takes two units.
   int absences = plan.rounds();
   for (int step = 0; step < steps; ++step) absences += plan.misses_keys(step) ? 1 : 0;
-  const int carried = 1 + absences + 2 * layer.hidden(), node = 4 * products + 2 * heads;
+  const int carried = 1 + absences + 2 * layer.hidden(),
+            node = layer.rotated() ? 2 * layer.words() : 4 * layer.product_count() + 2 * heads;
   const int places = layer.heads.front().places.rows > 0 ? heads : 0;  // for each later step
-  const int scores = 2 * heads + 2 * products * of(Function::square);
-  LayerUnits units{.first = carried + scores + channels * of(Function::logarithm) +
+  const auto scores = [&](int step) {
+    return 2 * heads + 2 * layer.product_count(step) * of(Function::square);
+  };
+  LayerUnits units{.first = carried + scores(0) + channels * of(Function::logarithm) +
                             (steps > 1 ? node : 0) + places * (steps - 1),
                    .step = 0,
                    .combination = carried + sums * (2 + of(Function::softplus)),
@@ -159,7 +158,7 @@ LayerUnits units_of(const FoldedLayer& layer, const TableSizes& pieces, const Ke
   for (int step = 1; step < steps; ++step) {
     const int kept = step + 1 < steps ? node + 2 * channels : 0;
     const int pieces_of_sum = step > 1 ? of(Function::softplus) : 0;
-    units.step = std::max(units.step, carried + scores + kept + places * (steps - 1 - step) +
+    units.step = std::max(units.step, carried + scores(step) + kept + places * (steps - 1 - step) +
                                           2 * channels + sums * (2 + pieces_of_sum));
   }
   if (plan.copies > 1 && places > 0) {
@@ -197,8 +196,9 @@ std::vector<double> original_outputs(const StandardNetwork& network, const Datas
 std::vector<double> folded_outputs(const StandardNetwork& network,
                                    const std::vector<FoldedLayer>& layers, const Dataset& inputs,
                                    int threads) {
+  const KeyPlan plan{network.nodes, 1, network.causal, network.rotated};
   return outputs_by(network, inputs, threads, [&](size_t l, const Matrix& words) {
-    return run_exactly(layers[l], words, network.causal);
+    return run_exactly(layers[l], words, plan);
   });
 }
 

@@ -34,8 +34,8 @@ LayerUnits units_of(const FoldedLayer& layer, const TableSizes& pieces, const Ke
 inline constexpr int fewest_pieces = 4, most_pieces = 4096;
 TableSizes sizes_for(const FoldedLayer& layer, int hidden_units, const KeyPlan& plan);
 
-// Outputs of the original, [samples, real_nodes, output_columns]; with attention frozen where that
-// is given.
+// Outputs of the original that count, [samples, nodes_read, output_columns]; with attention frozen
+// where that is given.
 std::vector<double> original_outputs(const StandardNetwork& network, const Dataset& inputs,
                                      const std::vector<Attention>* frozen = nullptr);
 

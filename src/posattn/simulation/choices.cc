@@ -31,6 +31,12 @@ void require_nodes(const KeyPlan& plan) {
     throw Error(ExitCode::configuration, fmt::format("{} copies of each node", plan.copies),
                 fmt::format("1 to N = {}, as many as it has keys", plan.nodes));
   }
+  if (plan.rotated && plan.copies > 1) {
+    throw Error(ExitCode::configuration,
+                fmt::format("{} copies of each node of a model with RoPE", plan.copies),
+                "one: then all nodes read a key at the same distance, which RoPE rotates by",
+                "--copies 1");
+  }
   if (plan.all_nodes() <= most_nodes) return;
   throw Error(ExitCode::configuration,
               fmt::format("a copy of {} nodes: N k + 1 for the original's N = {} and k = {} copies",
@@ -57,8 +63,8 @@ std::vector<FoldedLayer> fold_to(double error, const StandardNetwork& network,
   std::vector<Folding> foldings;
   std::vector<FoldedLayer> whole;
   for (size_t l = 0; l < depth; ++l) {
-    foldings.emplace_back(network.layers[l], calibration.words[l], l == 0, network.data_columns,
-                          plan.combinations());
+    foldings.emplace_back(network.layers[l], calibration.words[l], l == 0, network.place_words(),
+                          plan);
     whole.push_back(foldings[l].without({}));
   }
   // The most that can be left out of one part alone, for its share of the error. Errors of parts

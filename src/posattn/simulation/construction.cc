@@ -131,9 +131,13 @@ class Construction {
       channels_ = std::max(channels_, layer.channel_count());
     }
     own_ = next_word(hidden_);
-    query_ = next_word(products_);
-    key_ = next_word(products_);
-    linear_ = next_word(heads_);
+    if (plan.rotated) {
+      input_ = next_word(std::ranges::max(layers, {}, &FoldedLayer::words).words());
+    } else {
+      query_ = next_word(products_);
+      key_ = next_word(products_);
+      linear_ = next_word(heads_);
+    }
     value_ = next_word(channels_);
     place_ = next_word(heads_ * plan.steps());
     score_ = next_word(heads_);
@@ -146,7 +150,7 @@ class Construction {
     }
   }
 
-  Model run(const ModelOrigin& origin) {
+  Model run(const Model& original) {
     if (plan_.copies > 1) add_spread();
     for (size_t l = 0; l < layers_.size(); ++l) {
       for (int step = 0; step < plan_.steps(); ++step) add_step(l, step);
@@ -160,14 +164,21 @@ class Construction {
     spec.scratch_nodes = plan_.all_nodes() - network_.real_nodes;
     spec.data_columns = network_.data_columns;
     spec.output_columns = network_.decoder.weight.rows;
-    spec.positions_in_input = true;
+    spec.vocabulary = network_.vocabulary;
+    spec.tokens_and_values = network_.tokens_and_values;
+    spec.read_nodes = original.spec.read_nodes;
+    spec.loss = original.spec.loss;
+    // A token takes the place of joined positions.
+    spec.positions_added = network_.vocabulary > 0;
+    spec.positions_in_input = !spec.positions_added;
+    spec.encoding = spec.positions_added ? Encoding::learned : Encoding::one_hot;
     spec.scores = Scores::routes;
     spec.width = width_;
     spec.heads = 1;
     spec.depth = static_cast<int>(written_.size());
     spec.mlp_width = std::ranges::max_element(written_, {}, &LayerWriter::units)->units();
     spec = resolve(spec);
-    Model model{spec, Parameters<float>(spec), origin};
+    Model model{spec, Parameters<float>(spec), original.origin};
     write_ends(model);
     for (size_t l = 0; l < written_.size(); ++l) {
       written_[l].write(spec, model.parameters, static_cast<int>(l));
@@ -220,13 +231,21 @@ class Construction {
       const double* row = folded.own.weight.row(k);
       visit(own_ + k, AffineForm{{row, row + folded.own.weight.columns}, folded.own.bias[k]});
     }
+    for (int k = 0; plan_.rotated && k < folded.words(); ++k) {
+      AffineForm word{std::vector<double>(folded.words())};
+      word.weight[k] = 1;
+      visit(input_ + k, word);
+    }
     int product = 0, channel = 0;
     for (int h = 0; h < heads_; ++h) {
       const FoldedHead& head = folded.heads[h];
-      visit(linear_ + h, head.linear);
-      for (const ScoreProduct& term : head.products) {
-        visit(query_ + product, term.query);
-        visit(key_ + product++, term.key);
+      if (!plan_.rotated) {
+        const FoldedScores& scores = head.scores.front();
+        visit(linear_ + h, scores.linear);
+        for (const ScoreProduct& term : scores.products) {
+          visit(query_ + product, term.query);
+          visit(key_ + product++, term.key);
+        }
       }
       for (const ValueChannel& term : head.channels) visit(value_ + channel++, term.value);
     }
@@ -252,9 +271,13 @@ class Construction {
     keep_own(layer, own_, folded.hidden());
     const bool more = step + 1 < plan_.steps();
     if (more) {
-      keep_own(layer, query_, folded.product_count());
-      keep_own(layer, key_, folded.product_count());
-      keep_own(layer, linear_, heads_);
+      if (plan_.rotated) {
+        keep_own(layer, input_, folded.words());
+      } else {
+        keep_own(layer, query_, folded.product_count());
+        keep_own(layer, key_, folded.product_count());
+        keep_own(layer, linear_, heads_);
+      }
       if (step > 0) keep_own(layer, value_, folded.channel_count());
     }
     for (int h = 0; l == 0 && h < heads_; ++h) {
@@ -265,11 +288,15 @@ class Construction {
     int product = 0, channel = 0;
     for (int h = 0; h < heads_; ++h) {
       const FoldedHead& head = folded.heads[h];
-      Form rest = layer.read(linear_ + h);
+      const FoldedScores& scores = head.at(step);
+      // With RoPE a node knows its words alone, of which each step takes other forms.
+      Form rest = plan_.rotated ? of_input(scores.linear, true) + of_input(scores.own, false)
+                                : layer.read(linear_ + h);
       if (l == 0) rest = rest + layer.own(place(h, step));
       layer.keep(less_absent(layer, rest, step), score_ + h);
-      for (const ScoreProduct& term : head.products) {
-        const Form a = layer.own(query_ + product), b = layer.read(key_ + product);
+      for (const ScoreProduct& term : scores.products) {
+        const Form a = plan_.rotated ? of_input(term.query, false) : layer.own(query_ + product),
+                   b = plan_.rotated ? of_input(term.key, true) : layer.read(key_ + product);
         layer.add_table(tables[term.of_sum], a + b, score_ + h, 0.25);
         layer.add_table(tables[term.of_difference], a - b, score_ + h, -0.25);
         ++product;
@@ -287,6 +314,14 @@ class Construction {
     if (step == 1) start(layer, l);
     if (step > 1) take_in(layer, l, step - 1);
     written_.push_back(std::move(layer));
+  }
+
+  // A form of the words before the layer, of the node itself or of the one that it reads.
+  Form of_input(const AffineForm& form, bool read) const {
+    Form result(int64_t{2} * width_);
+    result[0] = form.constant;
+    std::ranges::copy(form.weight, result.begin() + (read ? width_ : 0) + input_);
+    return result;
   }
 
   int place(int head, int step) const { return place_ + head * plan_.steps() + step; }
@@ -408,37 +443,52 @@ class Construction {
     written_.push_back(std::move(layer));
   }
 
-  // The encoder gives every node the constant and the scores of places, and copy 0 what the first
-  // layer needs of the input. The decoder is the original's.
+  // The input gives every node the constant and the scores of places, and copy 0 what the first
+  // layer needs of the data. The decoder is the original's.
   void write_ends(Model& model) const {
     constexpr float far_below = 1 << 14;  // all sums
-    const auto encoder = model.parameters[names::weight(names::encoding)];
-    const int64_t inputs = model.spec.input_size(), data = network_.data_columns;
-    const auto at = [&](int w, int64_t input) -> float& { return encoder[w * inputs + input]; };
+    const ModelSpec& spec = model.spec;
+    const int64_t inputs = spec.input_size(), data = spec.data_columns;
+    const auto tensor = [&](const std::string& name, bool exists) {
+      return exists ? model.parameters[name] : std::span<float>();
+    };
+    const auto encoder = tensor(names::weight(names::encoding), inputs > 0),
+               table = tensor(std::string(names::tokens), spec.vocabulary > 0),
+               positions = tensor(std::string(names::positions), spec.positions_added);
+    // What a node has of a word by its place.
+    const auto at = [&](int w, int64_t node) -> float& {
+      return spec.positions_added ? positions[node * width_ + w]
+                                  : encoder[w * inputs + data + node];
+    };
     visit_needed(0, [&](int word, const AffineForm& form) {
-      for (int64_t c = 0; c < data; ++c) at(word, c) = static_cast<float>(form.weight[c]);
+      for (int64_t c = 0; c < data; ++c) {
+        encoder[word * inputs + c] = static_cast<float>(form.weight[c]);
+      }
+      for (int64_t token = 0; token < spec.vocabulary; ++token) {
+        table[token * width_ + word] = static_cast<float>(form.weight[data + token]);
+      }
       for (int i = 0; i < plan_.nodes; ++i) {
-        at(word, data + plan_.node(i, 0)) =
-            static_cast<float>(form.constant + form.weight[data + i]);
+        at(word, plan_.node(i, 0)) =
+            static_cast<float>(form.constant + form.weight[network_.place_words() + i]);
       }
     });
     for (int i = 0; i < plan_.nodes; ++i) {
       for (int c = 0; c < plan_.copies; ++c) {
-        const int64_t input = data + plan_.node(i, c);
-        at(0, input) = 1;
+        const int64_t node = plan_.node(i, c);
+        at(0, node) = 1;
         for (int step = 0; step < plan_.steps(); ++step) {
           const int j = plan_.key(i, c, step);
           if (j < 0) {
-            at(absent_[step], input) = far_below;
+            at(absent_[step], node) = far_below;
             continue;
           }
           for (int h = 0; h < heads_; ++h) {
-            at(place(h, step), input) = static_cast<float>(layers_[0].heads[h].places(i, j));
+            at(place(h, step), node) = static_cast<float>(layers_[0].heads[h].places(i, j));
           }
         }
         for (int round = 0; round < plan_.rounds(); ++round) {
           const bool absent = plan_.partner(c, round) < 0;
-          at(absent_[plan_.steps() + round], input) = absent ? far_below : 0;
+          at(absent_[plan_.steps() + round], node) = absent ? far_below : 0;
         }
       }
     }
@@ -458,8 +508,8 @@ class Construction {
   const KeyPlan plan_;
   int heads_, hidden_ = 0, products_ = 0, channels_ = 0;
   int width_ = 1;  // words: 1 | and what begins at these
-  int own_ = 0, query_ = 0, key_ = 0, linear_ = 0, value_ = 0, place_ = 0, score_ = 0, taken_ = 0,
-      denominator_ = 0, numerator_ = 0;
+  int own_ = 0, input_ = 0, query_ = 0, key_ = 0, linear_ = 0, value_ = 0, place_ = 0, score_ = 0,
+      taken_ = 0, denominator_ = 0, numerator_ = 0;
   std::vector<int> absent_;  // a word for each step and round, or -1
   std::vector<LayerWriter> written_;
 };
@@ -468,8 +518,8 @@ class Construction {
 
 Model construct(const StandardNetwork& network, const std::vector<FoldedLayer>& layers,
                 const std::vector<std::vector<FittedTable>>& tables, const KeyPlan& plan,
-                const ModelOrigin& origin) {
-  return Construction(network, layers, tables, plan).run(origin);
+                const Model& original) {
+  return Construction(network, layers, tables, plan).run(original);
 }
 
 }  // namespace posattn::simulation

@@ -11,7 +11,8 @@ struct WordStatistics {
   Matrix moments;  // about `mean`
 };
 
-// Before the first layer words are the data and a one-hot place; about zero they fold to few terms.
+// Before the first layer words are the data and one-hot tokens and places; about zero they fold to
+// few terms.
 WordStatistics statistics_of(const std::vector<Matrix>& inputs, bool about_zero) {
   const int words = inputs.front().columns;
   WordStatistics result{std::vector<double>(words), Matrix(words, words)};
@@ -72,10 +73,18 @@ std::string_view letter_of(Function function) {
   return letters[static_cast<int>(function)];
 }
 
-int FoldedLayer::product_count() const {
+int FoldedLayer::product_count(int step) const {
   size_t count = 0;
-  for (const FoldedHead& head : heads) count += head.products.size();
+  for (const FoldedHead& head : heads) count += head.at(step).products.size();
   return static_cast<int>(count);
+}
+
+int FoldedLayer::product_count() const {
+  int most = 0;
+  for (size_t step = 0; step < heads.front().scores.size(); ++step) {
+    most = std::max(most, product_count(static_cast<int>(step)));
+  }
+  return most;
 }
 
 int FoldedLayer::channel_count() const {
@@ -85,8 +94,8 @@ int FoldedLayer::channel_count() const {
 }
 
 Folding::Folding(const StandardLayer& layer, const std::vector<Matrix>& words, bool is_first,
-                 int data_columns, int combinations)
-    : layer_(layer), inputs_(words), data_columns_(data_columns), combinations_(combinations) {
+                 int place_words, const KeyPlan& plan)
+    : layer_(layer), inputs_(words), place_words_(place_words), plan_(plan) {
   WordStatistics statistics = statistics_of(words, is_first);
   mean_ = std::move(statistics.mean);
   const int width = layer.width();
@@ -97,7 +106,15 @@ Folding::Folding(const StandardLayer& layer, const std::vector<Matrix>& words, b
   add(own_.bias, product(of_attention_, layer.output_bias));
   for (const StandardHead& head : layer.heads) {
     Head folded;
-    add_scores(head, statistics.moments, is_first, folded);
+    if (is_first) folded.fixed.places = Matrix(plan.nodes, plan.nodes);
+    for (int step = 0; step < (head.rotated ? plan.steps() : 1); ++step) {
+      add_scores(head, statistics.moments, is_first, step, folded);
+    }
+    for (int i = 0; i < folded.fixed.places.rows; ++i) {  // the same for the whole row
+      double* row = folded.fixed.places.row(i);
+      const double least = *std::min_element(row, row + plan.nodes);
+      for (int j = 0; j < plan.nodes; ++j) row[j] -= least;
+    }
     add_values(head, statistics.moments, folded);
     heads_.push_back(std::move(folded));
   }
@@ -109,29 +126,37 @@ AffineForm Folding::centred(std::vector<double> weight) const {
   return {std::move(weight), constant};
 }
 
-void Folding::add_scores(const StandardHead& head, const Matrix& moments, bool is_first,
-                         Head& result) {
-  const Matrix query = product(head.query.weight, layer_.start.weight),
-               key = product(head.key.weight, layer_.start.weight);
-  Matrix form = product(transposed(query), key);  // s_ij = u_i^T form u_j + ...
+void Folding::add_scores(const StandardHead& head, const Matrix& moments, bool is_first, int step,
+                         Head& result) const {
+  const Matrix query = product(head.query.weight, layer_.start.weight);
+  Matrix key = transposed(product(head.key.weight, layer_.start.weight));
+  if (head.rotated) rotate(key, -plan_.distance(0, step));
+  Matrix form = transposed(product(key, query));  // s_ij = u_i^T form u_j + ...
   // A query's constant part includes the mean of the words.
   std::vector<double> constant = product(head.query.weight, layer_.start.bias);
   add(constant, head.query.bias);
   add(constant, product(query, mean_));
-  result.fixed.linear = centred(product(transposed(key), constant));
-  if (is_first) {  // a place with a place is a constant of the pair, and exact
-    const int places = form.rows - data_columns_;
-    result.fixed.places = Matrix(places, places);
-    for (int i = 0; i < places; ++i) {
-      double* row = result.fixed.places.row(i);
-      for (int j = 0; j < places; ++j)
-        std::swap(row[j], form(data_columns_ + i, data_columns_ + j));
-      const double least = *std::min_element(row, row + places);
-      for (int j = 0; j < places; ++j) row[j] -= least;  // the same for the whole row
+  FoldedScores& scores = result.fixed.scores.emplace_back();
+  scores.linear = centred(product(key, constant));
+  if (head.rotated) {  // so has the key's, which differs by step
+    Matrix of_key(1, key.columns);
+    of_key.values = product(head.key.weight, layer_.start.bias);
+    add(of_key.values, head.key.bias);
+    rotate(of_key, -plan_.distance(0, step));
+    add(of_key.values, product(transposed(key), mean_));
+    scores.own = centred(product(transposed(query), of_key.values));
+    scores.own.constant += dot(constant.data(), of_key.values.data(), constant.size());
+  }
+  for (int i = 0; is_first && i < plan_.nodes; ++i) {
+    // A place with a place is a constant of the pair, and exact.
+    for (int j = 0; j < plan_.nodes; ++j) {
+      double& of_pair = form(place_words_ + i, place_words_ + j);
+      if (!head.rotated || plan_.key(i, 0, step) == j) result.fixed.places(i, j) = of_pair;
+      of_pair = 0;
     }
   }
   const Factors factors = whitened_factors(moments, form, moments);
-  result.product_sizes = factors.values;
+  Products& products = result.products.emplace_back(Products{{}, factors.values});
   for (int r = 0; r < factors.left.columns; ++r) {
     AffineForm a = centred(column(factors.left, r)), b = centred(column(factors.right, r));
     const Interval of_a = range_of(a, inputs_), of_b = range_of(b, inputs_);
@@ -141,14 +166,19 @@ void Folding::add_scores(const StandardHead& head, const Matrix& moments, bool i
     AffineForm to_linear = b;
     scale(to_linear, middle);
     a.constant -= middle;
+    AffineForm to_own = a;
+    scale(to_own, (of_b.low + of_b.high) / 2);
     b.constant -= (of_b.low + of_b.high) / 2;
     const double wide_a = of_a.high - of_a.low, wide_b = of_b.high - of_b.low;
     const bool is_constant = !(wide_a > 0 && wide_b > 0);
     const double balance = is_constant ? 1 : std::sqrt(wide_b / wide_a);
     scale(a, balance);
     scale(b, 1 / balance);
-    result.products.push_back(
-        {{std::move(a), std::move(b)}, std::move(to_linear), largest, is_constant});
+    products.all.push_back({{std::move(a), std::move(b)},
+                            std::move(to_linear),
+                            std::move(to_own),
+                            largest,
+                            is_constant});
   }
 }
 
@@ -184,20 +214,28 @@ FoldedLayer Folding::without(LeftOut left_out) const {
   };
   for (const Head& all : heads_) {
     FoldedHead head = all.fixed;
-    head.combination = new_tables(Function::softplus, combinations_);
-    const auto products = static_cast<size_t>(rank_for(all.product_sizes, left_out.scores));
-    for (size_t r = 0; r < all.products.size(); ++r) {
-      const Product& product = all.products[r];
-      if (r >= products) {
-        head.left_out += product.largest;
-        continue;
+    head.combination = new_tables(Function::softplus, plan_.combinations());
+    for (size_t k = 0; k < head.scores.size(); ++k) {
+      FoldedScores& scores = head.scores[k];
+      const Products& products = all.products[k];
+      const auto kept = static_cast<size_t>(rank_for(products.sizes, left_out.scores));
+      for (size_t r = 0; r < products.all.size(); ++r) {
+        const Product& product = products.all[r];
+        if (r >= kept) {
+          scores.left_out += product.largest;
+          continue;
+        }
+        const auto add_form = [](AffineForm& to, const AffineForm& form) {
+          add(to.weight, form.weight);
+          to.constant += form.constant;
+        };
+        add_form(scores.linear, product.to_linear);
+        if (!scores.own.weight.empty()) add_form(scores.own, product.to_own);
+        if (product.constant) continue;
+        scores.products.push_back(product.term);
+        scores.products.back().of_sum = new_tables(Function::square);
+        scores.products.back().of_difference = new_tables(Function::square);
       }
-      add(head.linear.weight, product.to_linear.weight);
-      head.linear.constant += product.to_linear.constant;
-      if (product.constant) continue;
-      head.products.push_back(product.term);
-      head.products.back().of_sum = new_tables(Function::square);
-      head.products.back().of_difference = new_tables(Function::square);
     }
     const auto channels = static_cast<size_t>(rank_for(all.channel_sizes, left_out.values));
     for (size_t r = 0; r < all.channels.size(); ++r) {
@@ -214,7 +252,7 @@ FoldedLayer Folding::without(LeftOut left_out) const {
       head.channels.push_back(channel.term);
       ValueChannel& added = head.channels.back();
       added.logarithm = new_tables(Function::logarithm);
-      added.combination = new_tables(Function::softplus, combinations_);
+      added.combination = new_tables(Function::softplus, plan_.combinations());
       added.exponential = new_tables(Function::exponential);
     }
     result.heads.push_back(std::move(head));
@@ -222,34 +260,45 @@ FoldedLayer Folding::without(LeftOut left_out) const {
   return result;
 }
 
-Matrix run_exactly(const FoldedLayer& layer, const Matrix& words, bool causal) {
+ScoreParts score_parts(const FoldedScores& scores, const Matrix& words) {
+  const int nodes = words.rows, products = static_cast<int>(scores.products.size());
+  ScoreParts parts{Matrix(nodes, products), Matrix(nodes, products), std::vector<double>(nodes),
+                   std::vector<double>(nodes)};
+  for (int j = 0; j < nodes; ++j) {
+    const double* u = words.row(j);
+    parts.linear[j] = scores.linear(u);
+    if (!scores.own.weight.empty()) parts.own[j] = scores.own(u);
+    for (int r = 0; r < products; ++r) {
+      parts.queries(j, r) = scores.products[r].query(u);
+      parts.keys(j, r) = scores.products[r].key(u);
+    }
+  }
+  return parts;
+}
+
+Matrix run_exactly(const FoldedLayer& layer, const Matrix& words, const KeyPlan& plan) {
+  if (layer.rotated()) {
+    ExactFunctions exact;
+    return run_folded(layer, words, plan, exact);
+  }
   const int nodes = words.rows;
   Matrix hidden(nodes, layer.hidden());
   for (int i = 0; i < nodes; ++i) layer.own.apply(words.row(i), hidden.row(i));
   for (const FoldedHead& head : layer.heads) {
-    const int products = static_cast<int>(head.products.size()),
-              channels = static_cast<int>(head.channels.size());
-    Matrix queries(nodes, products), keys(products, nodes), values(nodes, channels),
-        to_hidden(channels, layer.hidden());
-    for (int j = 0; j < nodes; ++j) {
-      const double* u = words.row(j);
-      for (int r = 0; r < products; ++r) {
-        queries(j, r) = head.products[r].query(u);
-        keys(r, j) = head.products[r].key(u);
-      }
-      for (int c = 0; c < channels; ++c) values(j, c) = head.channels[c].value(u);
-    }
+    const ScoreParts parts = score_parts(head.scores.front(), words);
+    const int channels = static_cast<int>(head.channels.size());
+    Matrix values(nodes, channels), to_hidden(channels, layer.hidden());
     for (int c = 0; c < channels; ++c) {
+      for (int j = 0; j < nodes; ++j) values(j, c) = head.channels[c].value(words.row(j));
       std::ranges::copy(head.channels[c].to_hidden, to_hidden.row(c));
     }
-    Matrix weights = product(queries, keys);
+    Matrix weights = product(parts.queries, transposed(parts.keys));
     for (int j = 0; j < nodes; ++j) {
-      const double linear = head.linear(words.row(j));
       for (int i = 0; i < nodes; ++i) {
-        weights(i, j) += linear + (head.places.rows > 0 ? head.places(i, j) : 0);
+        weights(i, j) += parts.linear[j] + (head.places.rows > 0 ? head.places(i, j) : 0);
       }
     }
-    if (causal) mask_later(weights);
+    if (plan.causal) mask_later(weights);
     softmax(weights);
     add(hidden.values, product(product(weights, values), to_hidden).values);
   }

@@ -20,20 +20,27 @@
 #include "posattn/simulation/key_plan.h"
 #include "posattn/simulation/matrix.h"
 #include "posattn/simulation/table.h"
+#include "posattn/tasks/dataset.h"
 
 namespace posattn::simulation {
 
 // A standard Transformer in double, layer by layer, with what a copy of it must know: its words and
 // its attention.
 //
-// The words u of a node are what a layer's input x = F u + f0 is linear in: the data and the node's
-// place before the first layer, the hidden units of the MLP (which are not negative) after one.
+// The words u of a node are what a layer's input x = F u + f0 is linear in: the data, the token and
+// the place of the node, both one-hot, before the first layer, and the hidden units of the MLP
+// (which are not negative) after one.
 
 struct StandardHead {
   AffineMap query, key;  // over x, both with the fourth root of d_k taken out
   AffineMap value;
-  Matrix output;  // columns of W_O, [width, width / heads]
+  Matrix output;         // columns of W_O, [width, width / heads]
+  bool rotated = false;  // queries and keys, by the node's place (RoPE)
 };
+
+// vectors [.., size], rotated as those of a node at `place`: s_ij = (R(i) q_i)^T R(j) k_j = q_i^T
+// R(j - i) k_j.
+void rotate(Matrix& vectors, int place);
 
 struct StandardLayer {
   AffineMap start;  // F and f0
@@ -47,19 +54,23 @@ struct StandardLayer {
 };
 
 struct StandardNetwork {
-  int real_nodes = 0, nodes = 0, data_columns = 0;
-  bool causal = false;
+  int real_nodes = 0, nodes = 0, data_columns = 0, vocabulary = 0;
+  bool tokens_and_values = false;
+  int first_read = 0, nodes_read = 0;  // the real nodes whose outputs count
+  bool causal = false, rotated = false;
   std::vector<StandardLayer> layers;
   AffineMap decoder;  // over the words after the last layer
 
   int heads() const { return static_cast<int>(layers.front().heads.size()); }
+  int place_words() const { return data_columns + vocabulary; }  // where they begin
 };
 
-// Throws Error(configuration) for a model of another architecture, which `name` names.
-StandardNetwork read_standard(const Model& model, const std::string& name);
+// A model on samples of so many real nodes. Throws Error(configuration) for a model of another
+// architecture, which `name` names.
+StandardNetwork read_standard(const Model& model, const std::string& name, int real_nodes);
 
-// Words before the first layer, [nodes, words].
-Matrix first_words(const StandardNetwork& network, const float* input);
+// Words of a sample before the first layer, [nodes, words].
+Matrix first_words(const StandardNetwork& network, const Dataset& inputs, int64_t sample);
 
 using Attention = std::vector<Matrix>;  // of each head, [nodes, nodes]
 
@@ -68,7 +79,7 @@ using Attention = std::vector<Matrix>;  // of each head, [nodes, nodes]
 Matrix run_layer(const StandardLayer& layer, const Matrix& words, bool causal, Attention* attention,
                  const Attention* frozen);
 
-// Outputs of real nodes, [real_nodes, output_columns], from the words after the last layer.
+// Outputs that count, [nodes_read, output_columns], from the words after the last layer.
 std::vector<double> decode(const StandardNetwork& network, const Matrix& words);
 
 constexpr int function_count = 4;
@@ -85,6 +96,8 @@ struct AffineForm {
 
 // Tables are named by their index in FoldedLayer::tables. Each softplus of a node, in their order,
 // has a table of its own: `combination` is the index of the first.
+// A score is linear(u_j) + own(u_i) + the products. Without RoPE there is no `own`: softmax does
+// not see what is the same for all keys.
 struct ScoreProduct {
   AffineForm query, key;  // of u_i and u_j
   int of_sum = 0, of_difference = 0;
@@ -94,13 +107,18 @@ struct ValueChannel {
   std::vector<double> to_hidden;  // what the channel adds to the MLP before its ReLU
   int logarithm = 0, combination = 0, exponential = 0;
 };
-struct FoldedHead {
-  AffineForm linear;  // of u_j
-  Matrix places;      // [nodes, nodes], added to scores, not negative; in the first layer only
+struct FoldedScores {
+  AffineForm linear, own;
   std::vector<ScoreProduct> products;
+  double left_out = 0;  // at most of a score, by terms that are left out
+};
+struct FoldedHead {
+  std::vector<FoldedScores> scores;  // the same in all steps or, with RoPE, those of each step
+  Matrix places;  // [nodes, nodes], added to scores, not negative; in the first layer only
   std::vector<ValueChannel> channels;
   int combination = 0;
-  double left_out = 0;  // at most of a score, by terms that are left out
+
+  const FoldedScores& at(int step) const { return scores[scores.size() == 1 ? 0 : step]; }
 };
 struct FoldedLayer {
   AffineMap own;  // the MLP before its ReLU, over u_i
@@ -109,7 +127,10 @@ struct FoldedLayer {
   std::vector<double> left_out;  // at most of each hidden unit, by channels that are left out
 
   int hidden() const { return own.weight.rows; }
-  int product_count() const;
+  int words() const { return own.weight.columns; }
+  bool rotated() const { return !heads.front().scores.front().own.weight.empty(); }
+  int product_count(int step) const;
+  int product_count() const;  // at most, of a step
   int channel_count() const;
 };
 
@@ -126,8 +147,9 @@ struct LeftOut {
 // calibration input, before this layer).
 class Folding {
  public:
+  // Before the first layer words that are places begin at `place_words`.
   Folding(const StandardLayer& layer, const std::vector<Matrix>& words, bool is_first,
-          int data_columns, int combinations);
+          int place_words, const KeyPlan& plan);
 
   FoldedLayer without(LeftOut left_out) const;
 
@@ -135,7 +157,7 @@ class Folding {
   // Terms of scores and values with what they are at most. A term may be constant.
   struct Product {
     ScoreProduct term;
-    AffineForm to_linear;
+    AffineForm to_linear, to_own;
     double largest = 0;
     bool constant = false;
   };
@@ -144,28 +166,40 @@ class Folding {
     double offset = 0, largest = 0;  // added to make it positive
     bool constant = false;
   };
+  struct Products {
+    std::vector<Product> all;
+    std::vector<double> sizes;  // root mean squares, which fall
+  };
   struct Head {
     FoldedHead fixed;
-    std::vector<Product> products;
+    std::vector<Products> products;  // of each of the scores
     std::vector<Channel> channels;
-    std::vector<double> product_sizes, channel_sizes;  // root mean squares, which fall
+    std::vector<double> channel_sizes;
   };
-  void add_scores(const StandardHead& head, const Matrix& moments, bool is_first, Head& result);
+  void add_scores(const StandardHead& head, const Matrix& moments, bool is_first, int step,
+                  Head& result) const;
   void add_values(const StandardHead& head, const Matrix& moments, Head& result);
   AffineForm centred(std::vector<double> weight) const;
 
   const StandardLayer& layer_;
   const std::vector<Matrix>& inputs_;
-  int data_columns_;
-  int combinations_;
+  int place_words_;
+  const KeyPlan plan_;
   std::vector<double> mean_;  // of the words
   AffineMap own_;
   Matrix of_attention_;  // a part of the MLP's first map
   std::vector<Head> heads_;
 };
 
+// What a head's scores are made of, node by node.
+struct ScoreParts {
+  Matrix queries, keys;             // [nodes, products]
+  std::vector<double> linear, own;  // `own`: zeros where there is none
+};
+ScoreParts score_parts(const FoldedScores& scores, const Matrix& words);
+
 // The words after the layer by exact functions.
-Matrix run_exactly(const FoldedLayer& layer, const Matrix& words, bool causal);
+Matrix run_exactly(const FoldedLayer& layer, const Matrix& words, const KeyPlan& plan);
 
 // Denominator and numerators of a node's softmax over some keys, as logarithms.
 struct LogSums {
@@ -211,28 +245,23 @@ Matrix run_folded(const FoldedLayer& layer, const Matrix& words, const KeyPlan& 
   Matrix hidden(nodes, layer.hidden());
   for (int i = 0; i < nodes; ++i) layer.own.apply(words.row(i), hidden.row(i));
   for (const FoldedHead& head : layer.heads) {
-    const int products = static_cast<int>(head.products.size()),
-              channels = static_cast<int>(head.channels.size());
-    Matrix queries(nodes, products), keys(nodes, products), logarithms(nodes, channels);
-    std::vector<double> linear(nodes);
+    const int channels = static_cast<int>(head.channels.size());
+    std::vector<ScoreParts> parts;
+    for (const FoldedScores& scores : head.scores) parts.push_back(score_parts(scores, words));
+    Matrix logarithms(nodes, channels);
     for (int j = 0; j < nodes; ++j) {
-      const double* u = words.row(j);
-      linear[j] = head.linear(u);
-      for (int r = 0; r < products; ++r) {
-        queries(j, r) = head.products[r].query(u);
-        keys(j, r) = head.products[r].key(u);
-      }
       for (int c = 0; c < channels; ++c) {
         const ValueChannel& channel = head.channels[c];
-        logarithms(j, c) = functions.logarithm(channel.logarithm, channel.value(u));
+        logarithms(j, c) = functions.logarithm(channel.logarithm, channel.value(words.row(j)));
       }
     }
-    const auto sums_of = [&](int i, int j) {
-      double score = linear[j] + (head.places.rows > 0 ? head.places(i, j) : 0);
-      for (int r = 0; r < products; ++r) {
-        const ScoreProduct& term = head.products[r];
-        score += (functions.square(term.of_sum, queries(i, r) + keys(j, r)) -
-                  functions.square(term.of_difference, queries(i, r) - keys(j, r))) /
+    const auto sums_of = [&](int i, int j, int step) {
+      const ScoreParts& part = parts[parts.size() == 1 ? 0 : step];
+      double score = part.linear[j] + (head.places.rows > 0 ? head.places(i, j) : 0) + part.own[i];
+      for (int r = 0; r < part.keys.columns; ++r) {
+        const ScoreProduct& term = head.at(step).products[r];
+        score += (functions.square(term.of_sum, part.queries(i, r) + part.keys(j, r)) -
+                  functions.square(term.of_difference, part.queries(i, r) - part.keys(j, r))) /
                  4;
       }
       LogSums sums{true, score, std::vector<double>(channels, score)};
@@ -244,7 +273,7 @@ Matrix run_folded(const FoldedLayer& layer, const Matrix& words, const KeyPlan& 
       for (int c = 0; c < plan.copies; ++c) {
         for (int step = 0; step < plan.steps(); ++step) {
           const int j = plan.key(i, c, step);
-          if (j >= 0) sums[c].combine(sums_of(i, j), head, step - 1, functions);
+          if (j >= 0) sums[c].combine(sums_of(i, j, step), head, step - 1, functions);
         }
       }
       for (int round = 0; round < plan.rounds(); ++round) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "posattn/evaluation/predict.h"
 #include "posattn/model/inference.h"
 #include "posattn/simulation/calibration.h"
 #include "posattn/simulation/choices.h"
@@ -14,11 +15,12 @@ namespace posattn::simulation {
 namespace {
 
 std::vector<FoldedLayer> folded(const StandardNetwork& network, const Calibration& calibration,
-                                LeftOut left_out, int combinations = 0) {
+                                LeftOut left_out, KeyPlan plan = {}) {
+  if (plan.nodes == 0) plan = {network.nodes, 1, network.causal, network.rotated};
   std::vector<FoldedLayer> layers;
   for (size_t l = 0; l < network.layers.size(); ++l) {
     layers.push_back(
-        Folding(network.layers[l], calibration.words[l], l == 0, network.data_columns, combinations)
+        Folding(network.layers[l], calibration.words[l], l == 0, network.place_words(), plan)
             .without(left_out));
   }
   return layers;
@@ -33,10 +35,26 @@ TEST(StandardNetwork, IsTheModel) {
     model.parameters = Parameters<float>(model.spec);
     initialise(model.parameters, 4);
     const Dataset inputs = testing::inputs_for(model, 20, Purpose::test_data);
-    const StandardNetwork network = read_standard(model, "it");
+    const StandardNetwork network = read_standard(model, "it", model.spec.real_nodes);
     const std::vector<double> ours = original_outputs(network, inputs);
     const std::vector<float> theirs =
         Inference(model).run({.inputs = inputs.inputs, .samples = 20, .real_nodes = 5});
+    ASSERT_EQ(ours.size(), theirs.size());
+    for (size_t k = 0; k < ours.size(); ++k) EXPECT_NEAR(ours[k], theirs[k], 1e-5);
+  }
+}
+
+TEST(StandardNetwork, IsTheModelOfTokens) {
+  for (const testing::TokenTask& task : testing::token_tasks) {
+    SCOPED_TRACE(task.name);
+    const Model model = testing::model_of(task, 2, 3);
+    const Dataset inputs = testing::inputs_for(model, 20, Purpose::test_data);
+    const int real = model.spec.real_nodes;
+    const StandardNetwork network = read_standard(model, "it", real);
+    const std::vector<double> ours = original_outputs(network, inputs);
+    const Batch batch{
+        .inputs = inputs.inputs, .samples = 20, .real_nodes = real, .tokens = inputs.tokens};
+    const std::vector<float> theirs = read_outputs(model.spec, Inference(model).run(batch), real);
     ASSERT_EQ(ours.size(), theirs.size());
     for (size_t k = 0; k < ours.size(); ++k) EXPECT_NEAR(ours[k], theirs[k], 1e-5);
   }
@@ -47,17 +65,17 @@ TEST(FoldedLayer, IsExactByExactFunctions) {
   for (const bool causal : {false, true}) {
     for (const int length : {1, 2, 6}) {
       const Model model = testing::standard_model(length, 3, 7, causal, 1 + length % 3);
-      const StandardNetwork network = read_standard(model, "it");
+      const StandardNetwork network = read_standard(model, "it", model.spec.real_nodes);
       const Dataset inputs = testing::inputs_for(model, 40, Purpose::train_data);
       const Calibration calibration = calibrate(network, inputs);
       const std::vector<double> expected = original_outputs(network, inputs);
       for (int copies = 1; copies <= network.nodes; ++copies) {
         const KeyPlan plan{network.nodes, copies, causal};
-        const auto layers = folded(network, calibration, {}, plan.combinations());
+        const auto layers = folded(network, calibration, {}, plan);
         EXPECT_LT(relative_error(folded_outputs(network, layers, inputs, 1), expected), 1e-7);
         std::vector<double> found;
         for (int64_t s = 0; s < inputs.samples; ++s) {
-          Matrix words = first_words(network, &inputs.inputs[s * length]);
+          Matrix words = first_words(network, inputs, s);
           ExactFunctions exact;
           for (const FoldedLayer& layer : layers) words = run_folded(layer, words, plan, exact);
           std::ranges::copy(decode(network, words), std::back_inserter(found));
@@ -68,9 +86,36 @@ TEST(FoldedLayer, IsExactByExactFunctions) {
   }
 }
 
+TEST(FoldedLayer, IsExactForTokens) {
+  for (const testing::TokenTask& task : testing::token_tasks) {
+    SCOPED_TRACE(task.name);
+    const Model model = testing::model_of(task, 2, 7);
+    const StandardNetwork network = read_standard(model, "it", model.spec.real_nodes);
+    const Dataset inputs = testing::inputs_for(model, 100, Purpose::train_data);
+    const auto layers = folded(network, calibrate(network, inputs), {});
+    EXPECT_LT(relative_error(folded_outputs(network, layers, inputs, 1),
+                             original_outputs(network, inputs)),
+              1e-6);
+  }
+}
+
+TEST(FoldedLayer, IsExactWithRope) {
+  for (const bool causal : {false, true}) {
+    const Model model = testing::rope_model(5, 2, 7, causal);
+    const StandardNetwork network = read_standard(model, "it", 5);
+    const Dataset inputs = testing::inputs_for(model, 40, Purpose::train_data);
+    const std::vector<double> expected = original_outputs(network, inputs);
+    const std::vector<float> theirs =
+        Inference(model).run({.inputs = inputs.inputs, .samples = 40, .real_nodes = 5});
+    for (size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(expected[k], theirs[k], 1e-5);
+    const auto layers = folded(network, calibrate(network, inputs), {});
+    EXPECT_LT(relative_error(folded_outputs(network, layers, inputs, 1), expected), 1e-7);
+  }
+}
+
 TEST(FoldedLayer, LeavesOutWhatItMay) {
   const Model model = testing::standard_model(6, 2, 5);
-  const StandardNetwork network = read_standard(model, "it");
+  const StandardNetwork network = read_standard(model, "it", model.spec.real_nodes);
   const Dataset inputs = testing::inputs_for(model, 300, Purpose::train_data);
   const Calibration calibration = calibrate(network, inputs);
   const auto all = folded(network, calibration, {}),
@@ -87,7 +132,7 @@ TEST(FoldedLayer, LeavesOutWhatItMay) {
 
 TEST(FoldedLayer, FrozenAttentionIsAnotherFunction) {
   const Model model = testing::standard_model(5, 2, 1);
-  const StandardNetwork network = read_standard(model, "it");
+  const StandardNetwork network = read_standard(model, "it", model.spec.real_nodes);
   const Dataset inputs = testing::inputs_for(model, 200, Purpose::train_data);
   const Calibration calibration = calibrate(network, inputs);
   for (const Attention& layer : calibration.mean_attention) {

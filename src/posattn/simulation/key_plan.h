@@ -4,6 +4,10 @@
 // around the ring of nodes, one in each step. Then copies combine their sums in pairs, 2^round
 // apart, until copy 0 knows them all. So the last node, which stays zero, follows `copies` times
 // all nodes.
+//
+// Where scores know the distance of two nodes (`rotated`), each step is of one distance for all
+// nodes, so that it is part of the step's linear maps. That takes one copy, and steps for the nodes
+// that come after too, instead of a way around the ring, unless they are masked.
 #pragma once
 
 #include <bit>
@@ -12,9 +16,15 @@ namespace posattn::simulation {
 
 struct KeyPlan {
   int nodes = 0, copies = 1;  // of the original; of each node
-  bool causal = false;
+  bool causal = false, rotated = false;
 
-  int steps() const { return (nodes + copies - 1) / copies; }
+  bool reads_later() const { return rotated && !causal; }
+  int steps() const { return reads_later() ? 2 * nodes - 1 : (nodes + copies - 1) / copies; }
+  // How far a copy's key stands before its node: after it, where this is negative.
+  int distance(int copy, int step) const {
+    const int all = copy + step * copies;
+    return reads_later() && all >= nodes ? nodes - 1 - all : all;
+  }
   int rounds() const { return std::bit_width(static_cast<unsigned>(copies - 1)); }
   // How often a copy combines two sums: in each step but the first, and in each round.
   int combinations() const { return steps() - 1 + rounds(); }
@@ -27,12 +37,12 @@ struct KeyPlan {
   // -1 where there is none: all keys are taken, or the key is behind a causal mask. The keys behind
   // a mask come last, since a copy goes backwards.
   int key(int i, int copy, int step) const {
-    const int distance = copy + step * copies;
-    if (distance >= nodes || (causal && distance > i)) return -1;
-    return (i - distance + nodes) % nodes;
+    const int before = distance(copy, step);
+    if (before >= nodes || ((causal || rotated) && before > i) || i - before >= nodes) return -1;
+    return (i - before + nodes) % nodes;
   }
   // Whether some copy takes no key in a step. (In every round some take in no sums.)
-  bool misses_keys(int step) const { return causal || (step + 1) * copies > nodes; }
+  bool misses_keys(int step) const { return causal || rotated || (step + 1) * copies > nodes; }
   // The copy whose sums copy c takes in; -1: none.
   int partner(int copy, int round) const {
     const int distance = 1 << round;

@@ -19,6 +19,10 @@ std::multiset<int> keys_of(const KeyPlan& plan, int i) {
         continue;
       }
       known[c].insert(j);
+      if (plan.rotated) {
+        EXPECT_EQ(i - j, plan.distance(0, step));  // the same for all nodes
+        continue;
+      }
       // Keys that are missing come last, within a copy and among copies.
       EXPECT_TRUE(step == 0 || plan.key(i, c, step - 1) >= 0);
       EXPECT_TRUE(c == 0 || plan.key(i, c - 1, step) >= 0);
@@ -43,6 +47,21 @@ TEST(KeyPlan, EveryKeyIsTakenOnce) {
           for (int j = 0; j < (causal ? i + 1 : nodes); ++j) expected.insert(j);
           EXPECT_EQ(keys_of(plan, i), expected) << nodes << " " << copies << " " << i;
         }
+      }
+    }
+  }
+}
+
+TEST(KeyPlan, StepsOfOneDistance) {
+  for (const bool causal : {false, true}) {
+    for (int nodes = 1; nodes <= 6; ++nodes) {
+      const KeyPlan plan{nodes, 1, causal, true};
+      EXPECT_EQ(plan.steps(), causal ? nodes : 2 * nodes - 1);
+      for (int i = 0; i < nodes; ++i) {
+        EXPECT_EQ(plan.key(i, 0, 0), i);
+        std::multiset<int> expected;
+        for (int j = 0; j < (causal ? i + 1 : nodes); ++j) expected.insert(j);
+        EXPECT_EQ(keys_of(plan, i), expected) << nodes << " " << i;
       }
     }
   }

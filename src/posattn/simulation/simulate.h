@@ -18,11 +18,17 @@ struct SimulationOptions {
   double scale = 1;                // calibrated on values in [-range scale, range scale]
   double tolerance = 0.01;         // root mean square error in standard deviations of the outputs
   std::optional<int> copies = {};  // of each node; default_copies
+  std::optional<int> length = {};  // of a model of several lengths; its longest
   std::optional<int> table_size = {};  // pieces of all tables, instead of a tolerance
   int64_t samples = 1000;              // for calibration, for choices, and for each check
   uint64_t seed = 0;
   int threads = 1;
   std::vector<double> scales = {};  // at which to check beyond the calibrated range
+};
+
+// Against the task's answer: the mean squared error, or the share of classes that are right.
+struct AnswerCheck {
+  double original = 0, copy = 0;
 };
 
 // On fresh inputs; errors are root mean squares over standard deviations of the original's outputs.
@@ -32,7 +38,8 @@ struct SimulationCheck {
   double largest = 0;    // of the copy's single outputs, in the same unit
   double control = 0;    // of the original with attention frozen at its mean over calibration
   double outside = 0;    // share of arguments outside their tables
-  double original_mse = 0, copy_mse = 0;  // against the task's answer
+  AnswerCheck answers;
+  double same_class = 1;  // share of nodes for which both decide alike
 };
 
 struct SimulatedLayer {
@@ -45,6 +52,7 @@ struct SimulatedLayer {
 struct Simulation {
   Model model;
   KeyPlan plan;
+  bool classes = false;
   std::vector<SimulatedLayer> layers;         // of the original
   SimulationCheck check;                      // in the calibrated range
   std::vector<SimulationCheck> scale_checks;  // one for each of the scales
@@ -67,9 +75,9 @@ int default_copies(int nodes);
 // linear in the words u of its original: its part of the MLP, its queries, keys and values. One
 // head reads one place.
 
-// Task, length and range are the original's.
+// Outputs, task, length and range are the original's.
 Model construct(const StandardNetwork& network, const std::vector<FoldedLayer>& layers,
                 const std::vector<std::vector<FittedTable>>& tables, const KeyPlan& plan,
-                const ModelOrigin& origin);
+                const Model& original);
 
 }  // namespace posattn::simulation

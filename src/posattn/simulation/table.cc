@@ -193,6 +193,7 @@ FittedTable::FittedTable(Function function, Interval range, int pieces, const Ar
   const Cells cells = make_cells(function, range, pieces, arguments);
   knots_ = make_knots(function, cells, pieces);
   values_ = fit_values(function, cells, knots_);
+  errors_ = largest_errors();
 }
 
 double FittedTable::operator()(double z) const {
@@ -222,21 +223,32 @@ std::vector<double> FittedTable::slopes() const {
 
 // The function bends one way, so that a piece is farthest from it at an end or where both rise
 // alike.
-double FittedTable::largest_error() const {
+std::vector<double> FittedTable::largest_errors() const {
   const std::vector<double> slope = slopes();
   const auto error_at = [&](double z) { return std::abs((*this)(z)-exactly(function_, z)); };
-  double largest = 0;
+  std::vector<double> errors;
   for (size_t k = 0; k + 1 < knots_.size(); ++k) {
     double error = std::max(error_at(knots_[k]), error_at(knots_[k + 1]));
     const double inside = place_of_slope(function_, slope[k]);
     if (inside > knots_[k] && inside < knots_[k + 1]) error = std::max(error, error_at(inside));
     if (function_ == Function::logarithm) error = knots_[k + 1] * std::expm1(error);
-    largest = std::max(largest, error);
+    errors.push_back(error);
   }
   if (is_softplus() && is_straight_at_last()) {
-    largest = std::max(largest, std::abs(values_.back() - knots_.back()));
+    errors.push_back(std::max(error_at(knots_.back()), std::abs(values_.back() - knots_.back())));
   }
-  return largest;
+  return errors;
+}
+
+double FittedTable::largest_error() const { return *std::ranges::max_element(errors_); }
+
+double FittedTable::largest_error(Interval interval) const {
+  const auto piece_at = [&](double z) {
+    const auto above = std::upper_bound(knots_.begin() + 1, knots_.end(), z);
+    return std::min<int64_t>(above - knots_.begin(), static_cast<int64_t>(errors_.size())) - 1;
+  };
+  return *std::max_element(errors_.begin() + piece_at(interval.low),
+                           errors_.begin() + piece_at(interval.high) + 1);
 }
 
 HingeSum FittedTable::hinges() const {

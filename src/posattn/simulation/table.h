@@ -84,6 +84,8 @@ class FittedTable {
   // The largest difference from the function in the range, and of a softplus anywhere. Of a
   // logarithm it is that of the values: the largest z (exp(difference) - 1).
   double largest_error() const;
+  // The same of the pieces that an interval meets.
+  double largest_error(Interval interval) const;
   // The same function by as many hinges as pieces. They point away from the flattest knot, so that
   // those of a convex function all have one sign and nothing cancels in fp32.
   HingeSum hinges() const;
@@ -92,10 +94,11 @@ class FittedTable {
  private:
   bool is_softplus() const { return function_ == Function::softplus; }
   bool is_straight_at_last() const { return knots_.back() >= -knots_.front(); }
-  std::vector<double> slopes() const;  // of the pieces, each from its knot on
+  std::vector<double> slopes() const;          // of the pieces, each from its knot on
+  std::vector<double> largest_errors() const;  // of the pieces
 
   Function function_;
-  std::vector<double> knots_, values_;
+  std::vector<double> knots_, values_, errors_;
 };
 
 }  // namespace posattn::simulation

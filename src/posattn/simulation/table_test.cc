@@ -121,6 +121,15 @@ TEST(FittedTable, KnowsItsLargestError) {
             std::max(largest, function == Function::logarithm ? z * std::expm1(error) : error);
       }
       EXPECT_GE(table.largest_error(), largest * (1 - 1e-9));
+      // Of an interval: of all numbers, and of one.
+      EXPECT_EQ(table.largest_error({-1e9, 1e9}), table.largest_error());
+      for (int k = 0; k < 50; ++k) {
+        const auto [low, high] = table.range();
+        const double z = low + (high - low) * k / 49;
+        const double error = std::abs(table(z) - exactly(function, z));
+        EXPECT_GE(table.largest_error({z, z}),
+                  (function == Function::logarithm ? z * std::expm1(error) : error) * (1 - 1e-9));
+      }
       // A logarithm's is that of a piece times the piece's greatest argument.
       EXPECT_LT(table.largest_error(), largest * (function == Function::logarithm ? 3 : 1.01));
     }

@@ -18,7 +18,8 @@ class RoutedEngine : public NetworkEngine {
     network_.emplace(spec_, parameters);
   }
   void run(const Batch& batch, std::span<float> outputs) const override {
-    network_->forward(batch.inputs.data(), batch.samples, outputs.data(), threads_);
+    network_->forward(batch.inputs.data(), batch.samples, outputs.data(), threads_,
+                      batch.tokens.data());
   }
   double gradient(const Parameters<float>&, const Batch&, std::span<const uint8_t>,
                   Parameters<float>&) override {

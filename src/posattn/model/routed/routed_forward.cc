@@ -96,8 +96,8 @@ typename RoutedNetwork<T>::Workspace RoutedNetwork<T>::make_workspace(int lanes,
 
 template <class T>
 template <int lanes>
-void RoutedNetwork<T>::encode(const T* inputs, int samples, int first, int last,
-                              ThreadMemory& memory, T* state) const {
+void RoutedNetwork<T>::encode(Given given, int samples, int first, int last, ThreadMemory& memory,
+                              T* state) const {
   const int64_t columns = spec_.data_columns, width = spec_.width;
   const int64_t per_sample = spec_.real_nodes * columns;
   T* const data = memory.column.data();
@@ -106,17 +106,28 @@ void RoutedNetwork<T>::encode(const T* inputs, int samples, int first, int last,
     for (int64_t c = 0; c < columns; ++c) {
       for (int s = 0; s < samples; ++s) {
         data[c * lanes + s] =
-            i < spec_.real_nodes ? inputs[s * per_sample + i * columns + c] : T{0};
+            i < spec_.real_nodes ? given.inputs[s * per_sample + i * columns + c] : T{0};
       }
     }
     T* x = state + i * width * lanes;
     const T* sources[] = {data};
     apply<lanes, false>(encoder_, sources, x);
-    if (positions_.empty()) continue;
-    for (int64_t c = 0; c < width; ++c) {
-      const T constant = positions_[i * width + c];
-      for (int s = 0; s < lanes; ++s) x[c * lanes + s] += constant;
+    const auto add_position = [&] {
+      for (int64_t c = 0; c < width; ++c) {
+        const T constant = positions_[i * width + c];
+        for (int s = 0; s < lanes; ++s) x[c * lanes + s] += constant;
+      }
+    };
+    if (spec_.positions_in_input) add_position();
+    for (int s = 0; !tokens_.empty() && i < spec_.real_nodes && s < samples; ++s) {
+      const int32_t token = given.tokens[int64_t{1} * s * spec_.real_nodes + i];
+      if (token < 0) continue;
+      for (int64_t c = 0; c < width; ++c) {
+        const T of_token = tokens_[token * width + c];
+        x[c * lanes + s] = spec_.tokens_and_values ? x[c * lanes + s] + of_token : of_token;
+      }
     }
+    if (spec_.positions_added) add_position();
   }
 }
 
@@ -174,11 +185,11 @@ void RoutedNetwork<T>::decode(const T* state, int samples, int first, int last,
 
 template <class T>
 template <int lanes>
-void RoutedNetwork<T>::run_tile(const T* inputs, int samples, T* outputs, Workspace& work) const {
+void RoutedNetwork<T>::run_tile(Given given, int samples, T* outputs, Workspace& work) const {
   const int nodes = spec_.nodes();
   const auto threads = static_cast<int>(work.threads.size());
   for_nodes(nodes, threads, [&](int first, int last, int thread) {
-    encode<lanes>(inputs, samples, first, last, work.threads[thread], work.state.data());
+    encode<lanes>(given, samples, first, last, work.threads[thread], work.state.data());
   });
   for (const Layer& layer : layers_) {
     for_nodes(nodes, threads, [&](int first, int last, int thread) {
@@ -194,7 +205,7 @@ void RoutedNetwork<T>::run_tile(const T* inputs, int samples, T* outputs, Worksp
 
 template <class T>
 template <int lanes>
-void RoutedNetwork<T>::run(const T* inputs, int64_t samples, T* outputs, int threads) const {
+void RoutedNetwork<T>::run(Given given, int64_t samples, T* outputs, int threads) const {
   const int64_t in = int64_t{1} * spec_.real_nodes * spec_.data_columns;
   const int64_t out = int64_t{1} * spec_.real_nodes * spec_.output_columns;
   const int64_t tiles = (samples + lanes - 1) / lanes;
@@ -210,7 +221,9 @@ void RoutedNetwork<T>::run(const T* inputs, int64_t samples, T* outputs, int thr
   }
   const auto run_one = [&](int64_t tile, Workspace& workspace) {
     const int64_t first = tile * lanes;
-    run_tile<lanes>(inputs + first * in,
+    const int32_t* tokens =
+        given.tokens == nullptr ? nullptr : given.tokens + first * spec_.real_nodes;
+    run_tile<lanes>({given.inputs + first * in, tokens},
                     static_cast<int>(std::min<int64_t>(lanes, samples - first)),
                     outputs + first * out, workspace);
   };
@@ -225,23 +238,25 @@ void RoutedNetwork<T>::run(const T* inputs, int64_t samples, T* outputs, int thr
 }
 
 template <class T>
-void RoutedNetwork<T>::forward(const T* inputs, int64_t samples, T* outputs, int threads) const {
+void RoutedNetwork<T>::forward(const T* inputs, int64_t samples, T* outputs, int threads,
+                               const int32_t* tokens) const {
+  const Given given{inputs, tokens};
   if (samples == 1) {
-    run<1>(inputs, samples, outputs, threads);
+    run<1>(given, samples, outputs, threads);
   } else if (samples <= 8) {
-    run<4>(inputs, samples, outputs, threads);
+    run<4>(given, samples, outputs, threads);
   } else {
-    run<16>(inputs, samples, outputs, threads);
+    run<16>(given, samples, outputs, threads);
   }
 }
 
 template <class T>
-std::vector<T> RoutedNetwork<T>::states(const T* input) const {
+std::vector<T> RoutedNetwork<T>::states(const T* input, const int32_t* tokens) const {
   const int nodes = spec_.nodes();
   const int64_t size = int64_t{1} * nodes * spec_.width;
   Workspace work = make_workspace(1, 1);
   std::vector<T> all((layers_.size() + 1) * size);
-  encode<1>(input, 1, 0, nodes, work.threads[0], all.data());
+  encode<1>({input, tokens}, 1, 0, nodes, work.threads[0], all.data());
   for (size_t l = 0; l < layers_.size(); ++l) {
     T* const state = all.data() + static_cast<int64_t>(l) * size;
     run_layer<1>(layers_[l], state, 0, nodes, work.threads[0], state + size);
@@ -249,9 +264,11 @@ std::vector<T> RoutedNetwork<T>::states(const T* input) const {
   return all;
 }
 
-template std::vector<float> RoutedNetwork<float>::states(const float*) const;
-template std::vector<double> RoutedNetwork<double>::states(const double*) const;
-template void RoutedNetwork<float>::forward(const float*, int64_t, float*, int) const;
-template void RoutedNetwork<double>::forward(const double*, int64_t, double*, int) const;
+template std::vector<float> RoutedNetwork<float>::states(const float*, const int32_t*) const;
+template std::vector<double> RoutedNetwork<double>::states(const double*, const int32_t*) const;
+template void RoutedNetwork<float>::forward(const float*, int64_t, float*, int,
+                                            const int32_t*) const;
+template void RoutedNetwork<double>::forward(const double*, int64_t, double*, int,
+                                             const int32_t*) const;
 
 }  // namespace posattn

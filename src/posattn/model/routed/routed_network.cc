@@ -88,11 +88,23 @@ struct StoredRoutes {
 template <class T>
 RoutedNetwork<T>::RoutedNetwork(const ModelSpec& spec, const Parameters<float>& parameters)
     : spec_(spec) {
-  const std::span<const float> encoding = parameters[names::weight(names::encoding)];
   const int64_t inputs = spec.input_size(), width = spec.width;
-  encoder_ =
-      make_map<T>(encoding, parameters[names::bias(names::encoding)], inputs, spec.data_columns);
-  if (spec.positions_in_input) {
+  std::span<const float> encoding;
+  if (inputs > 0) {
+    encoding = parameters[names::weight(names::encoding)];
+    encoder_ =
+        make_map<T>(encoding, parameters[names::bias(names::encoding)], inputs, spec.data_columns);
+  } else {
+    for (int64_t c = 0; c < width; ++c) encoder_.close_row(T{0});
+  }
+  if (spec.vocabulary > 0) {
+    const auto table = parameters[names::tokens];
+    tokens_.assign(table.begin(), table.end());
+  }
+  if (spec.positions_added) {
+    const auto added = parameters[names::positions];
+    positions_.assign(added.begin(), added.end());
+  } else if (spec.positions_in_input) {
     // One-hot P picks a column of the encoder's.
     positions_.resize(spec.nodes() * width);
     for (int64_t c = 0; c < width; ++c) {

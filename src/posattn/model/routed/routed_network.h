@@ -7,6 +7,8 @@
 // numbers are exact in any order while their partial sums are; reals round as they do in the plain
 // network, in the order of the columns.
 //
+// A token's row of the table is the node's input, or is added to it, as in the plain network.
+//
 // A tile of samples lies as [node][column][sample]: loops over samples are vector operations and a
 // gathered row is contiguous.
 #pragma once
@@ -46,13 +48,14 @@ class RoutedNetwork {
   // Throws Error(configuration) for routes that are no nodes.
   RoutedNetwork(const ModelSpec& spec, const Parameters<float>& parameters);
 
-  // inputs [samples, real_nodes, data_columns], outputs [samples, real_nodes, output_columns].
-  // Threads share the samples, or the nodes where these are many and samples few; the result is
-  // the same.
-  void forward(const T* inputs, int64_t samples, T* outputs, int threads = 1) const;
+  // inputs [samples, real_nodes, data_columns], outputs [samples, real_nodes, output_columns], and
+  // tokens [samples, real_nodes] of a model that has a vocabulary. Threads share the samples, or
+  // the nodes where these are many and samples few; the result is the same.
+  void forward(const T* inputs, int64_t samples, T* outputs, int threads = 1,
+               const int32_t* tokens = nullptr) const;
 
   // The states of one sample, [depth + 1, nodes, width]: encoded, then after each layer.
-  std::vector<T> states(const T* input) const;
+  std::vector<T> states(const T* input, const int32_t* tokens = nullptr) const;
 
  private:
   struct Read {
@@ -74,16 +77,21 @@ class RoutedNetwork {
   struct ThreadMemory;
   struct Workspace;
 
+  // What samples hold, from the first one of a tile on.
+  struct Given {
+    const T* inputs;
+    const int32_t* tokens;
+  };
+
   Layer make_layer(const Parameters<float>& parameters, int index) const;
   Head make_head(const Parameters<float>& parameters, int layer, int head) const;
 
   template <int lanes>
-  void run(const T* inputs, int64_t samples, T* outputs, int threads) const;
+  void run(Given given, int64_t samples, T* outputs, int threads) const;
   template <int lanes>
-  void run_tile(const T* inputs, int samples, T* outputs, Workspace& work) const;
+  void run_tile(Given given, int samples, T* outputs, Workspace& work) const;
   template <int lanes>
-  void encode(const T* inputs, int samples, int first, int last, ThreadMemory& memory,
-              T* state) const;
+  void encode(Given given, int samples, int first, int last, ThreadMemory& memory, T* state) const;
   template <int lanes>
   void run_layer(const Layer& layer, const T* state, int first, int last, ThreadMemory& memory,
                  T* next) const;
@@ -94,7 +102,8 @@ class RoutedNetwork {
 
   ModelSpec spec_;
   SparseMap<T> encoder_;      // over data columns
-  std::vector<T> positions_;  // [nodes, width], the encoder's columns for P; empty without
+  std::vector<T> tokens_;     // [vocabulary, width]
+  std::vector<T> positions_;  // [nodes, width], what P adds to the input; empty without
   std::vector<Layer> layers_;
   SparseMap<T> decoder_;
 };

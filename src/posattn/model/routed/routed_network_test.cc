@@ -19,7 +19,12 @@ ModelSpec random_routed_spec(RandomStream& random) {
   testing::make_one_stream(spec);
   apply_preset(random.below(2) == 0 ? "positional" : "m1", spec);
   spec.reach = 0;
-  spec.encoding = Encoding::one_hot;
+  spec.vocabulary = random.below(2) == 0 ? 0 : 1 + static_cast<int>(random.below(5));
+  spec.tokens_and_values = spec.vocabulary > 0 && random.below(2) == 0;
+  spec.positions_added = spec.positions_in_input && random.below(2) == 0;
+  if (spec.positions_added) spec.positions_in_input = false;
+  if (spec.vocabulary > 0 && !spec.tokens_and_values && random.below(2) == 0) spec.data_columns = 0;
+  spec.encoding = spec.positions_added ? Encoding::learned : Encoding::one_hot;
   spec.encoding_size = 0;
   spec.scratch_nodes = 1 + static_cast<int>(random.below(3));
   spec.scores = Scores::routes;
@@ -74,7 +79,7 @@ TEST(RoutedNetwork, AgreesWithTheReference) {
     const auto expected = reference_forward(spec, parameters64, data.reference());
     std::vector<double> outputs64(expected.size());
     RoutedNetwork<double>(spec, parameters)
-        .forward(data.inputs64.data(), data.samples, outputs64.data(), 2);
+        .forward(data.inputs64.data(), data.samples, outputs64.data(), 2, data.tokens.data());
     EXPECT_LT(difference(outputs64, expected), 1e-12);
 
     Network network(spec, {.threads = 1 + static_cast<int>(random.below(3))});

@@ -82,7 +82,9 @@ void check_total(const ModelSpec& spec) {
   const int64_t rest = width * (spec.input_size() + 1) + spec.output_columns * (width + 1) +
                        width * spec.vocabulary +
                        values * (int64_t{1} * spec.data_columns + spec.output_columns) +
-                       (spec.uses_positions() && !spec.routed() ? nodes * spec.encoding_size : 0);
+                       (spec.uses_positions() && (!spec.routed() || spec.stores_positions())
+                            ? nodes * spec.encoding_size
+                            : 0);
   if (layer > element_limit / spec.depth || layer * spec.depth + rest > element_limit) {
     throw impossible("the model is too large", fmt::format("at most {} parameters", element_limit),
                      "reduce nodes, width, heads or depth, or use a smaller position encoding");
@@ -107,16 +109,18 @@ void check_routes(const ModelSpec& spec) {
          "attention = positions: fixed places do not depend on the data");
   expect(spec.rotation == Rotation::none, "RoPE",
          "no RoPE: there are no queries and keys to rotate");
-  expect(spec.encoding == Encoding::one_hot, fmt::format("{} positions", to_string(spec.encoding)),
-         "one-hot positions");
+  expect(spec.encoding == (spec.positions_added ? Encoding::learned : Encoding::one_hot),
+         fmt::format("{} positions", to_string(spec.encoding)),
+         "one-hot positions, or learned ones that are added");
   expect(spec.scratch_nodes >= 1, "no scratch node",
          "at least one: the last is read where there is nothing to read");
   using S = ModelSpec;
   expect(knows_only(spec, &S::real_nodes, &S::scratch_nodes, &S::data_columns, &S::output_columns,
-                    &S::positions_in_input, &S::encoding_size, &S::scores, &S::route_places,
-                    &S::width, &S::heads, &S::depth, &S::mlp_width, &S::mlp_depth),
+                    &S::positions_in_input, &S::positions_added, &S::encoding, &S::encoding_size,
+                    &S::scores, &S::route_places, &S::width, &S::heads, &S::depth, &S::mlp_width,
+                    &S::mlp_depth, &S::vocabulary, &S::tokens_and_values, &S::read_nodes, &S::loss),
          "a layer that is not the paper's",
-         "concatenation, ReLU, numbers in and out, all biases: what compiled programs are made of");
+         "concatenation, ReLU, all biases: what compiled programs are made of");
 }
 
 // Learned scores replace queries and keys, so both cannot be given.
