@@ -28,7 +28,6 @@ TEST_P(DeviceNetworkOnRandomSpecs, AgreesWithTheReferenceAtAnyLengthAndInParts) 
   const int seed = GetParam();
   RandomStream random(19, Purpose::test_data, 0, seed);
   ModelSpec spec = testing::random_open_spec(random);
-  spec.wrap = Wrap::none;  // which no engine of a GPU has
   SCOPED_TRACE(to_json(spec));
   if (!cuda::general_supports(spec)) return;  // no such run trains there
   const Parameters<float> parameters = testing::random_parameters(spec, seed);

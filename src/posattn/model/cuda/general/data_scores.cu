@@ -104,8 +104,8 @@ void GeneralStep::attend_chunk_backward(int layer, Rows<float> dsource, const Pr
   if (term.rope) rotate(dquery_key, count, -1);
   enqueue(weight_gradient(map, layout_.nodes * count, source_rows(layer, first, count),
                           matrix(dquery_key), first > 0));
-  Matrix<float> dchunk =
-      matrix({dsource.data + first * dsource.stride, dsource.slot_stride, dsource.stride});
+  Matrix<float> dchunk = matrix(
+      Rows<float>{dsource.data + first * dsource.stride, dsource.slot_stride, dsource.stride});
   dchunk.row = {dsource.stride, static_cast<int32_t>(count), layout_.samples * dsource.stride};
   input_gradient(map, layout_.nodes * count, matrix(dquery_key), dchunk, end);
   sum_samples(dquery_key, map.out, count, first > 0);

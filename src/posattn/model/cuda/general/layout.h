@@ -83,7 +83,9 @@ struct GeneralLayout {
   std::vector<View> x;  // [R, d]: the input of each layer, then the last one's output
   std::vector<View> v;  // likewise [R, value_width], of two streams
   View head_input;
-  int64_t output;  // [R, output_columns], then its gradient
+  View inputs;             // [R, data_columns], of a wrapped model: divided by their size
+  int64_t inputs_inverse;  // [samples]: 1 / |x|
+  int64_t output;          // [R, output_columns], then its gradient
 
   // Gradients. Concurrent work (general/concurrent_streams.h) may read those of a layer while the
   // next one is under way, so each has its place until two layers later: dx is read by two layers.

@@ -74,6 +74,10 @@ class GeneralStep {
   void encode_backward(Rows<float> dx);
   bool tokens_have_no_values() const;
   void clear_embedded(Rows<float> rows, int32_t columns);
+  // Of a model wrapped by scale, f(x) = r g(x / r): x / r, and an output or its gradient times r.
+  PartShape input_parts() const;
+  void divide_inputs();
+  void multiply_outputs();
 
   // general/layer.cu
   void forward_layer(int layer);
@@ -183,8 +187,9 @@ class GeneralStep {
   void map_positions(const LinearPart& map);
   void map_positions_gradient(const LinearPart& map);
   Matrix<const float> positions() const;
-  Matrix<const float> inputs() const {
-    return row_major(data_.inputs, spec_.data_columns, layout_.rows * spec_.data_columns);
+  Rows<const float> inputs() const {  // as the network reads them
+    if (spec_.wrap == Wrap::scale) return rows_of(layout_.inputs);
+    return {data_.inputs, layout_.rows * spec_.data_columns, spec_.data_columns};
   }
   bool positions_are_learned() const;
   void enqueue(Product product);
@@ -200,7 +205,8 @@ class GeneralStep {
     return {at(offset), layout_.floats, stride};
   }
   Rows<float> rows_of(View view) const { return rows_at(view.offset, view.stride); }
-  static Matrix<float> matrix(Rows<float> rows) {
+  template <class T>
+  static Matrix<T> matrix(Rows<T> rows) {
     return row_major(rows.data, rows.stride, rows.slot_stride);
   }
   Matrix<float> matrix_at(int64_t offset, int64_t stride) const {
