@@ -151,6 +151,7 @@ TEST(DeviceFleet, LettersAndNumbersTrainLikeOnTheCpu) {
     config.architecture = architecture;
     config.length = 4;
     config.depth = 2;
+    if (config.architecture == "standard") config.wrap = Wrap::scale;
     config.epsilon = 0;
     config.clip_relative = 2;
     const Trained trained = train({config});

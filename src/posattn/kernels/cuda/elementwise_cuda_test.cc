@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "posattn/kernels/cuda/elementwise_rows.h"
+#include "posattn/kernels/cuda/norms.h"
 #include "posattn/kernels/cuda/runtime.h"
 
 namespace posattn::cuda {
@@ -82,6 +83,30 @@ TEST(CudaGroupSums, AddUpManyRowsInOneOrder) {
     }
   }
   EXPECT_EQ(sums[0], sums[1]);
+}
+
+// Four nodes of which the last two may be absent, and two samples, one of zeros.
+TEST(CudaParts, AreMultipliedBackByTheirSize) {
+  constexpr int nodes = 4, samples = 2, columns = 3, count = nodes * samples * columns;
+  const std::vector<SlotStep> lengths{{1, 2, 1}, {0, 0, 0}, {1, 4, 1}};
+  std::vector<float> values(3 * count, 7.0f), ones(3 * nodes * samples, 1.0f);
+  for (int i = 0; i < 3 * count; ++i) {
+    if (i / columns % samples == 1) values[i] = i % count / (samples * columns) < 2 ? 0.0f : 5.0f;
+  }
+  const DeviceBuffer<SlotStep> device_steps(lengths);
+  DeviceBuffer<float> x(values), y(ones), inverse(3 * samples);
+  const PartShape shape{3, nodes, samples, columns, nodes, true};
+  const Rows<float> inverses{inverse.data(), samples, 1};
+  enqueue_scale_parts(shape, {x.data(), count, columns}, {x.data(), count, columns}, inverses,
+                      device_steps.data(), nullptr);
+  enqueue_multiply_back(shape, inverses, 1, {y.data(), nodes * samples, 1}, device_steps.data(),
+                        nullptr);
+  const std::vector<float> sizes = y.download();
+  for (int i = 0; i < 3 * nodes * samples; ++i) {
+    const int slot = i / (nodes * samples);
+    const float of_second = slot == 0 ? 0.0f : std::sqrt(12.5f);  // two nodes of 0, two of 5
+    EXPECT_FLOAT_EQ(sizes[i], slot == 1 ? 1 : i % samples == 0 ? 7 : of_second) << i;
+  }
 }
 
 }  // namespace

@@ -143,6 +143,18 @@ __global__ void __launch_bounds__(block_threads)
   });
 }
 
+__global__ void __launch_bounds__(block_threads)
+    multiply_back_kernel(PartShape shape, Rows<const float> inverse, int32_t columns, Rows<float> y,
+                         const SlotStep* steps) {
+  if (rests(steps, blockIdx.y)) return;
+  const OwnPart own(shape, steps);
+  if (own.surplus) return;
+  const float scale = *own.of(inverse, own.part) * own.norm, size = scale > 0 ? 1 / scale : 0.0f;
+  own.visit([&](int64_t row, bool) {
+    for (int c = own.lane; c < columns; c += warp_lanes) own.of(y, row)[c] *= size;
+  });
+}
+
 }  // namespace
 
 void enqueue_unit_keys(const KeyShape& shape, SlotVector log_scale, Rows<float> query_key,
@@ -170,6 +182,12 @@ void enqueue_scale_parts_gradient(const PartShape& shape, Rows<const float> y,
                                   bool accumulate, const SlotStep* steps, cudaStream_t stream) {
   launch(scale_parts_gradient_kernel, blocks(part_count(shape), warps, shape.slots),
          dim3(block_threads), 0, stream, shape, y, inverse, dy, dx, accumulate, steps);
+}
+
+void enqueue_multiply_back(const PartShape& shape, Rows<const float> inverse, int32_t columns,
+                           Rows<float> y, const SlotStep* steps, cudaStream_t stream) {
+  launch(multiply_back_kernel, blocks(part_count(shape), warps, shape.slots), dim3(block_threads),
+         0, stream, shape, inverse, columns, y, steps);
 }
 
 }  // namespace posattn::cuda

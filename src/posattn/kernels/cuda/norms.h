@@ -37,5 +37,8 @@ void enqueue_scale_parts(const PartShape& shape, Rows<const float> x, Rows<float
 void enqueue_scale_parts_gradient(const PartShape& shape, Rows<const float> y,
                                   Rows<const float> inverse, Rows<const float> dy, Rows<float> dx,
                                   bool accumulate, const SlotStep* steps, cudaStream_t stream);
+// y *= |x| / norm by part, 0 where x = 0: what divided x by its size is undone. y [rows, columns].
+void enqueue_multiply_back(const PartShape& shape, Rows<const float> inverse, int32_t columns,
+                           Rows<float> y, const SlotStep* steps, cudaStream_t stream);
 
 }  // namespace posattn::cuda

@@ -26,17 +26,6 @@ PartShape GeneralStep::scaled_parts(int layer) const {
   return parts(spec_.width, attention(layer).data->scale == SourceScale::sample);
 }
 
-void GeneralStep::divide_by_size(View v, View unit, int64_t inverse) {
-  enqueue_scale_parts(parts(spec_.value_width, true), rows_of(v), rows_of(unit),
-                      rows_at(inverse, 1), data_.slots, lane_.stream);
-}
-
-void GeneralStep::divide_by_size_gradient(View unit, int64_t inverse, View dunit, View dv,
-                                          bool accumulate) {
-  enqueue_scale_parts_gradient(parts(spec_.value_width, true), rows_of(unit), rows_at(inverse, 1),
-                               rows_of(dunit), rows_of(dv), accumulate, data_.slots, lane_.stream);
-}
-
 // What queries and keys of samples first .. first + count - 1 are made of, as rows (node, sample).
 Matrix<const float> GeneralStep::source_rows(int layer, int64_t first, int64_t count) const {
   const auto [offset, stride] = layout_.layers[layer].source;
@@ -104,8 +93,8 @@ void GeneralStep::attend_chunk_backward(int layer, Rows<float> dsource, const Pr
   if (term.rope) rotate(dquery_key, count, -1);
   enqueue(weight_gradient(map, layout_.nodes * count, source_rows(layer, first, count),
                           matrix(dquery_key), first > 0));
-  Matrix<float> dchunk =
-      matrix({dsource.data + first * dsource.stride, dsource.slot_stride, dsource.stride});
+  Matrix<float> dchunk = matrix(
+      Rows<float>{dsource.data + first * dsource.stride, dsource.slot_stride, dsource.stride});
   dchunk.row = {dsource.stride, static_cast<int32_t>(count), layout_.samples * dsource.stride};
   input_gradient(map, layout_.nodes * count, matrix(dquery_key), dchunk, end);
   sum_samples(dquery_key, map.out, count, first > 0);

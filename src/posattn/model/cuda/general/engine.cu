@@ -107,7 +107,7 @@ bool general_supports(const ModelSpec& spec) {
                     &S::activation, &S::vocabulary, &S::positions_added, &S::tied_output,
                     &S::fixed_tokens, &S::read_nodes, &S::loss, &S::tokens_and_values,
                     &S::value_width, &S::value_mlp_width, &S::value_gates, &S::scores_read_values,
-                    &S::symbols_read_values) &&
+                    &S::symbols_read_values, &S::wrap) &&
          !spec.routed() && rotates_alike(spec) &&
          !spec.any_layer([](const AttentionChoices& kind) { return !has_rows(kind); });
 }

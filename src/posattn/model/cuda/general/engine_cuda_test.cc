@@ -69,7 +69,6 @@ TEST_P(GeneralEngineOnRandomSpecs, AgreesForAnyBlocks) {
   const int seed = GetParam();
   RandomStream random(7, Purpose::test_data, 1, seed);
   ModelSpec spec = posattn::testing::random_open_spec(random);
-  spec.wrap = Wrap::none;  // which no engine of a GPU has
   check_random(spec, seed, random);
 }
 
@@ -80,7 +79,6 @@ TEST_P(GeneralEngineOnRandomSpecs, AgreesForTwoStreams) {
   ModelSpec spec;
   do {
     spec = posattn::testing::random_open_spec(random);
-    spec.wrap = Wrap::none;
     spec.loops = "1";
   } while (!spec.two_streams() || !general_supports(resolve(spec)));
   check_random(spec, seed, random);
@@ -133,44 +131,56 @@ TEST(GeneralEngine, TakesTwoStreamsByName) {
   }
 }
 
-// f(s, c x) = c f(s, x), so with targets times c the loss and its gradient are c^2 times as large.
-// A power of two costs no rounding.
-TEST(GeneralEngine, TwoStreamsScaleToTheBit) {
-  FleetShape shape;
-  shape.batch = 5;
+// What satisfies f(s, c x) = c f(s, x): two streams, and any model whose input is divided by its
+// size.
+std::vector<ModelSpec> specs_that_scale() {
+  std::vector<ModelSpec> specs;
   for (const char* preset : stream_presets) {
     for (const bool symbols_read : {false, true}) {
-      shape.spec = stream_spec(preset);
-      shape.spec.symbols_read_values = symbols_read;
-      EngineSlot slot = testing::random_slot(shape.spec, 5, 5, 6);
-      std::ranges::fill(slot.batch.mask, uint8_t{1});
-      for (const Precision precision : {Precision::fp32, Precision::tf32}) {
-        shape.precision = precision;
-        SCOPED_TRACE(to_json(shape.spec) + (precision == Precision::tf32 ? " tf32" : ""));
-        const auto engine = make_general(shape);
-        auto expected = testing::run_engine(*engine, shape, {slot})[0];
-        for (const float c : {0.25f, 1024.0f}) {
-          EngineSlot scaled = slot;
-          for (float& x : scaled.batch.inputs) x *= c;
-          for (float& x : scaled.batch.targets) x *= c;
-          auto result = testing::run_engine(*engine, shape, {scaled})[0];
-          result.loss /= c * c;
-          for (float& g : result.gradient.values()) g /= c * c;
-          testing::expect_same_bits(result, expected);
-        }
+      specs.push_back(stream_spec(preset));
+      specs.back().symbols_read_values = symbols_read;
+    }
+  }
+  specs.push_back(stream_spec("standard"));
+  specs.back().wrap = Wrap::scale;
+  return specs;
+}
+
+// With targets times c the loss and its gradient are c^2 times as large; of a wrapped model too. A
+// power of two costs no rounding.
+TEST(GeneralEngine, ModelsThatScaleDoSoToTheBit) {
+  FleetShape shape;
+  shape.batch = 5;
+  for (const ModelSpec& spec : specs_that_scale()) {
+    shape.spec = spec;
+    EngineSlot slot = testing::random_slot(spec, 5, 5, 6);
+    std::ranges::fill(slot.batch.mask, uint8_t{1});
+    for (const Precision precision : {Precision::fp32, Precision::tf32}) {
+      shape.precision = precision;
+      SCOPED_TRACE(to_json(spec) + (precision == Precision::tf32 ? " tf32" : ""));
+      const auto engine = make_general(shape);
+      const auto expected = testing::run_engine(*engine, shape, {slot})[0];
+      for (const float c : {0.25f, 1024.0f}) {
+        EngineSlot scaled = slot;
+        for (float& x : scaled.batch.inputs) x *= c;
+        for (float& x : scaled.batch.targets) x *= c;
+        auto result = testing::run_engine(*engine, shape, {scaled})[0];
+        result.loss /= c * c;
+        for (float& g : result.gradient.values()) g /= c * c;
+        testing::expect_same_bits(result, expected);
       }
     }
   }
 }
 
-TEST(GeneralEngine, TwoStreamsOfZerosAreZeros) {
+// No answer but 0 can be given to zeros, so nothing moves.
+TEST(GeneralEngine, ModelsThatScaleAnswerZerosByZeros) {
   FleetShape shape;
   shape.batch = 5;
-  for (const char* preset : stream_presets) {
-    shape.spec = stream_spec(preset);
-    shape.spec.symbols_read_values = true;
-    SCOPED_TRACE(to_json(shape.spec));
-    EngineSlot slot = testing::random_slot(shape.spec, 5, 5, 6);
+  for (const ModelSpec& spec : specs_that_scale()) {
+    SCOPED_TRACE(to_json(spec));
+    shape.spec = spec;
+    EngineSlot slot = testing::random_slot(spec, 5, 5, 6);
     std::ranges::fill(slot.batch.mask, uint8_t{1});
     std::ranges::fill(slot.batch.inputs, 0.0f);
     double squares = 0;
@@ -178,7 +188,6 @@ TEST(GeneralEngine, TwoStreamsOfZerosAreZeros) {
     const auto result = testing::run_engine(*make_general(shape), shape, {slot})[0];
     const auto outputs = static_cast<double>(slot.batch.targets.size());
     EXPECT_NEAR(result.loss, squares / outputs, 1e-6 * result.loss);
-    // No answer but 0 can be given to zeros: nothing moves.
     for (const TensorInfo& tensor : result.gradient.layout().tensors()) {
       if (!tensor.trained) continue;
       EXPECT_THAT(result.gradient.slice(tensor), ::testing::Each(0.0f)) << tensor.name;
@@ -191,11 +200,14 @@ TEST(GeneralEngine, TakesNodesOfATokenAndNumbers) {
   FleetShape shape;
   shape.batch = 7;
   for (const char* preset : {"standard", "positional", "standard-rope"}) {
-    shape.spec = stream_spec(preset);
-    SCOPED_TRACE(to_json(shape.spec));
-    ASSERT_TRUE(general_supports(shape.spec));
-    testing::check_engine(shape, {testing::random_slot(shape.spec, 5, 7, 6)}, tolerance(shape),
-                          [](const FleetShape& s) { return make_general(s); });
+    for (const Wrap wrap : {Wrap::none, Wrap::scale}) {
+      shape.spec = stream_spec(preset);
+      shape.spec.wrap = wrap;
+      SCOPED_TRACE(to_json(shape.spec));
+      ASSERT_TRUE(general_supports(shape.spec));
+      testing::check_engine(shape, {testing::random_slot(shape.spec, 5, 7, 5)}, tolerance(shape),
+                            [](const FleetShape& s) { return make_general(s); });
+    }
   }
 }
 

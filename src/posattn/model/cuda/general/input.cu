@@ -5,8 +5,30 @@
 
 namespace posattn::cuda {
 
+// r is the root mean square of the sample's nodes; scratch nodes are none.
+PartShape GeneralStep::input_parts() const {
+  PartShape shape = parts(spec_.data_columns, true);
+  shape.nodes = spec_.real_nodes;
+  return shape;
+}
+
+void GeneralStep::divide_inputs() {
+  const Rows<float> x = rows_of(layout_.inputs);
+  enqueue_spread(shape_.slots, layout_.rows, 1, spec_.data_columns,
+                 {data_.inputs, layout_.rows * spec_.data_columns, spec_.data_columns}, x, false,
+                 data_.slots, lane_.stream);
+  enqueue_scale_parts(input_parts(), x, x, rows_at(layout_.inputs_inverse, 1), data_.slots,
+                      lane_.stream);
+}
+
+void GeneralStep::multiply_outputs() {
+  enqueue_multiply_back(input_parts(), rows_at(layout_.inputs_inverse, 1), spec_.output_columns,
+                        rows_at(layout_.output, spec_.output_columns), data_.slots, lane_.stream);
+}
+
 void GeneralStep::encode() {
   const InputBlock& block = plan_.input;
+  if (spec_.wrap == Wrap::scale) divide_inputs();
   const int64_t columns = block.stream ? 0 : spec_.data_columns;
   const auto width = static_cast<int32_t>(spec_.width);
   const auto samples = static_cast<int32_t>(layout_.samples);
@@ -15,7 +37,7 @@ void GeneralStep::encode() {
     map_positions(part(*block.values, columns, spec_.encoding_size));
   }
   if (block.values && columns > 0) {
-    linear(part(*block.values, 0, columns), layout_.rows, inputs(), matrix(x),
+    linear(part(*block.values, 0, columns), layout_.rows, matrix(inputs()), matrix(x),
            block.positions_joined ? Bias::node_table : Bias::parameter);
   } else if (block.values) {  // of positions alone
     enqueue_spread(shape_.slots, layout_.rows, samples, width, rows_at(layout_.node_table, width),
@@ -31,7 +53,7 @@ void GeneralStep::encode() {
   }
   if (block.stream) {
     const View v = layout_.v.front();
-    linear(whole(*block.stream), layout_.rows, inputs(), matrix_of(v));
+    linear(whole(*block.stream), layout_.rows, matrix(inputs()), matrix_of(v));
     if (tokens_have_no_values()) clear_embedded(rows_of(v), spec_.value_width);
   }
   if (!block.positions_added) return;
@@ -71,11 +93,12 @@ void GeneralStep::encode_backward(Rows<float> dx) {
   if (block.stream) {
     const Rows<float> dv = rows_of(layout_.dv(0));
     if (tokens_have_no_values()) clear_embedded(dv, spec_.value_width);
-    enqueue(weight_gradient(whole(*block.stream), layout_.rows, inputs(), matrix(dv)));
+    enqueue(weight_gradient(whole(*block.stream), layout_.rows, matrix(inputs()), matrix(dv)));
   }
   if (!block.values) return;
   if (columns > 0) {
-    enqueue(weight_gradient(part(*block.values, 0, columns), layout_.rows, inputs(), matrix(dx)));
+    enqueue(weight_gradient(part(*block.values, 0, columns), layout_.rows, matrix(inputs()),
+                            matrix(dx)));
   }
   sum_samples(dx, width, layout_.samples);
   if (block.positions_joined) {

@@ -64,6 +64,10 @@ GeneralLayout::GeneralLayout(const FleetShape& shape, const Plan& plan, int64_t 
     place_attention(spec, plan, attention_budget);
   }
   output = take(rows * spec.output_columns);
+  if (spec.wrap == Wrap::scale) {
+    inputs = take_rows(spec.data_columns);
+    inputs_inverse = take(samples);
+  }
   const int64_t node_columns =
       std::max<int64_t>({width, spec.mlp_width, spec.output_columns, query_key_columns});
   node_table = take(nodes * node_columns);

@@ -68,7 +68,7 @@ struct GeneralLayout {
     int64_t query_key_columns;  // 2 d_k per head
     int64_t query_key;          // [nodes, chunk, query_key_columns], or the fused source
     int64_t key_inverse;        // [nodes, chunk, 2 heads], of unit vectors
-    View source;                // [R, d]: attention_input, or that divided by its size
+    View source;                // [R, d]: attention_input (with v / r), or that divided by its size
     int64_t source_inverse;     // 1 / size of each part
     Values values;              // of two streams
     int64_t totals;             // [R, heads], of fused attention
@@ -83,7 +83,9 @@ struct GeneralLayout {
   std::vector<View> x;  // [R, d]: the input of each layer, then the last one's output
   std::vector<View> v;  // likewise [R, value_width], of two streams
   View head_input;
-  int64_t output;  // [R, output_columns], then its gradient
+  View inputs;             // [R, data_columns], of a wrapped model: divided by their size
+  int64_t inputs_inverse;  // [samples]: 1 / |x|
+  int64_t output;          // [R, output_columns], then its gradient
 
   // Gradients. Concurrent work (general/concurrent_streams.h) may read those of a layer while the
   // next one is under way, so each has its place until two layers later: dx is read by two layers.
@@ -111,14 +113,14 @@ struct GeneralLayout {
   // Of u and o; what has no place of its own is that of v' and u.
   View dsum(int layer) const { return value_mlp ? gradients(layer).values.sum : dv(layer + 1); }
   View doutput(int layer) const { return gates ? gradients(layer).values.output : dsum(layer); }
-  bool value_mlp, gates;
-  int64_t dattention;    // of one chunk
-  int64_t dsource;       // [R, d], of a source divided by its size
-  int64_t along_sums;    // [nodes, heads]
-  int64_t norm_terms;    // [R, d], of a normalisation's gradient
-  int64_t node_table;    // [nodes, any columns]: what a linear map makes of P
-  int64_t node_sums[2];  // [nodes, any columns]: sums of a gradient over samples; the second for
-                         // concurrent work
+  bool value_mlp, gates;  // of values
+  int64_t dattention;     // of one chunk
+  int64_t dsource;        // [R, d], of a source divided by its size
+  int64_t along_sums;     // [nodes, heads]
+  int64_t norm_terms;     // [R, d], of a normalisation's gradient
+  int64_t node_table;     // [nodes, any columns]: what a linear map makes of P
+  int64_t node_sums[2];   // [nodes, any columns]: sums of a gradient over samples; the second for
+                          // concurrent work
 
   int64_t floats;  // of one slot
 

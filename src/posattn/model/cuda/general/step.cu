@@ -41,6 +41,7 @@ void GeneralStep::forward() {
   if (head.norm) normalise(*head.norm, layout_.x.back(), layout_.head_input);
   linear(whole(head.map), layout_.rows, matrix_of(layout_.head_input),
          matrix_at(layout_.output, head.map.out));
+  if (spec_.wrap == Wrap::scale) multiply_outputs();
 }
 
 void GeneralStep::loss(double* losses) {
@@ -60,6 +61,7 @@ void GeneralStep::loss(double* losses) {
 
 void GeneralStep::backward() {
   const HeadBlock& head = plan_.head;
+  if (spec_.wrap == Wrap::scale) multiply_outputs();  // their gradient
   const Rows<float> dx =
       rows_of(head.reads_values ? layout_.dv(spec_.depth) : layout_.dx(spec_.depth));
   linear_gradient(whole(head.map), matrix_of(layout_.head_input),

@@ -74,33 +74,32 @@ class GeneralStep {
   void encode_backward(Rows<float> dx);
   bool tokens_have_no_values() const;
   void clear_embedded(Rows<float> rows, int32_t columns);
+  // Of a model wrapped by scale, f(x) = r g(x / r): x / r, and an output or its gradient times r.
+  PartShape input_parts() const;
+  void divide_inputs();
+  void multiply_outputs();
 
   // general/layer.cu
   void forward_layer(int layer);
   void backward_layer(int layer);
   void forward_mlp(int layer);
-  void forward_values(int layer);  // general/value_stream.cu; from mixed values and symbols, v'
   // din = the gradient by the input, with this epilogue.
   void backward_mlp(int layer, Rows<float> dout, Rows<float> din, const Product& end);
-  // From dv'; that of the symbols that gates read is added, or made where the MLP made none.
-  void backward_values(int layer);
-  void gate_backward(const LinearBlock& gate, int layer, int64_t dgates, bool accumulate);
-  Rows<float> mix_gate_rows(int64_t gates, int which) const;
-  // unit = v / r, r the root mean square of the sample's values, 0 where v = 0; and back, dv = or
-  // +=.
-  void divide_by_size(View v, View unit, int64_t inverse);
-  void divide_by_size_gradient(View unit, int64_t inverse, View dunit, View dv, bool accumulate);
   void normalise(const NormalisationBlock& block, View x, View y);
   // dy becomes dx.
   void normalise_backward(const NormalisationBlock& block, View x, Rows<float> dy);
   void add(Rows<const float> x, Rows<float> y);  // y += x, [R, d]
 
-  // What one attention mixes: values of x, or the stream of values; and their gradients.
-  struct MixedPart {
-    int64_t value, mixed, dvalue, dmixed;
-    int32_t head_size;
-  };
-  std::vector<MixedPart> mixed_parts(int layer) const;
+  // general/value_stream.cu: v' of a layer from what attention mixed and from the symbols z'; and
+  // from dv' the gradient of what was mixed, dv where gates make it, and dz', which is added to
+  // that of the MLP if there is one.
+  void forward_values(int layer);
+  void backward_values(int layer);
+  void gate_backward(const LinearBlock& gate, int layer, int64_t dgates, bool accumulate);
+  Rows<float> mix_gate_rows(int64_t gates, int which) const;
+  // unit = v / r, r the root mean square of the sample's values, 0 where v = 0; back, dv = or +=.
+  void divide_by_size(View v, View unit, int64_t inverse);
+  void divide_by_size_gradient(View unit, int64_t inverse, View dunit, View dv, bool accumulate);
 
   // general/attention.cu: mixed = concat_h A_h V_h of a layer; and from dmixed the gradients of
   // values, of the attention's parameters, and of what attention read: `end` is the epilogue of the
@@ -123,6 +122,12 @@ class GeneralStep {
   Rows<float> attention_rows(int64_t offset) const {
     return rows_at(offset, layout_.attention_stride);
   }
+  // What one attention mixes: values of x, or the stream of values; and their gradients.
+  struct MixedPart {
+    int64_t value, mixed, dvalue, dmixed;
+    int32_t head_size;
+  };
+  std::vector<MixedPart> mixed_parts(int layer) const;
   KeyPlace data_keys(int layer) const;
   Matrix<float> attention_matrices(int64_t offset) const;
   Matrix<float> head_columns(int64_t offset) const;  // of all samples, for one shared attention
@@ -183,8 +188,9 @@ class GeneralStep {
   void map_positions(const LinearPart& map);
   void map_positions_gradient(const LinearPart& map);
   Matrix<const float> positions() const;
-  Matrix<const float> inputs() const {
-    return row_major(data_.inputs, spec_.data_columns, layout_.rows * spec_.data_columns);
+  Rows<const float> inputs() const {  // as the network reads them
+    if (spec_.wrap == Wrap::scale) return rows_of(layout_.inputs);
+    return {data_.inputs, layout_.rows * spec_.data_columns, spec_.data_columns};
   }
   bool positions_are_learned() const;
   void enqueue(Product product);
@@ -200,7 +206,8 @@ class GeneralStep {
     return {at(offset), layout_.floats, stride};
   }
   Rows<float> rows_of(View view) const { return rows_at(view.offset, view.stride); }
-  static Matrix<float> matrix(Rows<float> rows) {
+  template <class T>
+  static Matrix<T> matrix(Rows<T> rows) {
     return row_major(rows.data, rows.stride, rows.slot_stride);
   }
   Matrix<float> matrix_at(int64_t offset, int64_t stride) const {

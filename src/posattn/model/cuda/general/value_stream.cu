@@ -13,6 +13,17 @@ Rows<float> GeneralStep::mix_gate_rows(int64_t gates, int which) const {
   return rows_at(gates + which * spec_.value_width, int64_t{2} * spec_.value_width);
 }
 
+void GeneralStep::divide_by_size(View v, View unit, int64_t inverse) {
+  enqueue_scale_parts(parts(spec_.value_width, true), rows_of(v), rows_of(unit),
+                      rows_at(inverse, 1), data_.slots, lane_.stream);
+}
+
+void GeneralStep::divide_by_size_gradient(View unit, int64_t inverse, View dunit, View dv,
+                                          bool accumulate) {
+  enqueue_scale_parts_gradient(parts(spec_.value_width, true), rows_of(unit), rows_at(inverse, 1),
+                               rows_of(dunit), rows_of(dv), accumulate, data_.slots, lane_.stream);
+}
+
 void GeneralStep::forward_values(int layer) {
   const ValueStreamBlock& block = *plan_.layers[layer].values;
   const GeneralLayout::Layer& l = layout_.layers[layer];

@@ -24,10 +24,6 @@ const EngineRow& choose(const ModelSpec& spec, Precision precision, Path path,
       throw Error(ExitCode::configuration, "a routed model on the GPU", "a model with scores",
                   "routes are not trained; use the CPU");
     }
-    if (spec.wrap != Wrap::none) {
-      throw Error(ExitCode::configuration, "a wrapped model on the GPU", "wrap none",
-                  "use the CPU");
-    }
     if (spec.has_pairs()) {
       throw Error(ExitCode::configuration, "attention by pairs of nodes on the GPU",
                   "attention that reads no pairs", "use the CPU");

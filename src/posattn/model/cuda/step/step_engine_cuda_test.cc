@@ -121,12 +121,10 @@ TEST(StepEngines, TheGeneralOneAgreesOrRefuses) {
 }
 
 TEST(StepEngines, ModelsOfTheProcessorAloneAreRefusedInWords) {
-  ModelSpec wrapped = spec_of("positional", 64, 2), linear = spec_of("two-streams", 64, 2);
-  wrapped.wrap = Wrap::scale;
+  ModelSpec linear = spec_of("two-streams", 64, 2);
   linear.kinds = "linear";
   const std::pair<ModelSpec, const char*> rows[] = {
       {spec_of("structural", 64, 2), "attention by pairs of nodes on the GPU"},
-      {resolve(wrapped), "a wrapped model on the GPU"},
       {resolve(linear), "this combination of attention on the GPU"}};
   for (const auto& [spec, problem] : rows) {
     try {
