@@ -843,10 +843,11 @@ class TwoStreamLayer(nn.Module):
         self.makes_symbols = not last or classes
         self.makes_values = not (last and classes and not spec.symbols_read_values)
         self.mixes = self.makes_symbols or (self.makes_values and spec.value_gates != "none")
-        self.attn_norm = biased(spec, nn.LayerNorm(spec.width))
+        norm = lambda: nn.Identity() if spec.normalisation == "none" else biased(spec, nn.LayerNorm(spec.width))
+        self.attn_norm = norm()
         self.attn = Attention(spec, self.mixes)
         if self.mixes:
-            self.mlp_norm = biased(spec, nn.LayerNorm(spec.width))
+            self.mlp_norm = norm()
         if self.makes_symbols:
             self.mlp = Mlp(spec)
         if self.makes_values:

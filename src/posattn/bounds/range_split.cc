@@ -16,6 +16,8 @@
 namespace posattn::bounds {
 namespace {
 
+constexpr float solved_scales[] = {0.125f, 2.0f, 1024.0f};  // products with them are exact
+
 // Samples of one length, and what the network makes of them without its biases.
 struct ScaledSet {
   Dataset samples;
@@ -127,6 +129,28 @@ class RangeSplitter {
   RangeSplit split_;
 };
 
+bool are_scaled(std::span<const float> at_c, std::span<const float> at_1, float c) {
+  return std::ranges::equal(at_c, at_1, [&](float a, float b) { return a == c * b; });
+}
+
+// A task of tokens or pairs does not solve for numbers alone. It draws samples again, by the same
+// random numbers from c times the range: nothing but their numbers may change then.
+bool drawn_answers_scale(const Task& task, const Dataset& set) {
+  DatasetRequest request{.task = &task,
+                         .length = set.length,
+                         .samples = set.samples,
+                         .range = training_range(1, false)};
+  const Dataset at_1 = make_dataset(request);
+  return std::ranges::all_of(solved_scales, [&](float c) {
+    request.range = training_range(c, false);
+    const Dataset at_c = make_dataset(request);
+    return std::ranges::equal(at_c.tokens, at_1.tokens) &&
+           std::ranges::equal(at_c.pairs, at_1.pairs) &&
+           std::ranges::equal(at_c.pair_classes, at_1.pair_classes) &&
+           are_scaled(at_c.inputs, at_1.inputs, c) && are_scaled(at_c.targets, at_1.targets, c);
+  });
+}
+
 }  // namespace
 
 RangeSplit split_range(const RangeRequest& request) {
@@ -137,13 +161,13 @@ RangeSplit split_range(const RangeRequest& request) {
 }
 
 bool answers_scale(const Task& task, const Dataset& set) {
-  if (task.loss() != Loss::squared_error || !set.tokens.empty()) return false;
+  if (task.loss() != Loss::squared_error) return false;
   if (!states_axis(task, "c")) return false;  // its numbers have no scale, as those of a graph
-  if (set.shape.has_pairs()) return false;  // which a task solves with, and nobody can scale apart
+  if (!set.tokens.empty() || set.shape.has_pairs()) return drawn_answers_scale(task, set);
   const auto in = static_cast<size_t>(set.shape.input_count());
   const auto out = static_cast<size_t>(set.shape.target_count());
   std::vector<float> scaled(in), answer(out);
-  for (const float c : {0.125f, 2.0f, 1024.0f}) {
+  for (const float c : solved_scales) {
     for (int64_t sample = 0; sample < set.samples; ++sample) {
       for (size_t i = 0; i < in; ++i) scaled[i] = c * set.inputs.data()[sample * in + i];
       task.solve(set.length, scaled, answer);

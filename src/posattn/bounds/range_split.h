@@ -2,7 +2,7 @@
 // without its biases, y a task whose answers scale with the input, and x samples as in training:
 //   f_b(c x) - y(c x) = c (f_0(x) - y(x)) + g_c(x),   g_c(x) = c (f_(b/c)(x) - f_0(x))
 // the error of the weights, which grows as c, and what biases add, which stays bounded
-// (docs/bounds-range.md). Hence
+// (docs/bounds-range.md). Tokens and pairs of x are kept in c x. Hence
 //   MSE(c) = c^2 MSE of f_(b/c) at 1 = c^2 MSE of f_0 at 1 + what biases change.
 // Of a model whose attention sees the scale there is no such split, but f_b(c x) is c times the
 // output for x of the model with cooled attention (scale_law.h).
@@ -58,7 +58,8 @@ RangeSplit split_range(const RangeRequest& request);
 
 // Whether a task's answers scale with its input, y(c x) = c y(x) for c > 0.
 // Every sample of the set is solved again at several powers of two, for
-// which both sides are exact. False for tasks of classes, and of tokens.
+// which both sides are exact. Tokens and pairs stay: samples of a task that has some are drawn
+// again from a scaled range. False for tasks of classes.
 bool answers_scale(const Task& task, const Dataset& set);
 
 }  // namespace posattn::bounds

@@ -39,8 +39,67 @@ TEST(ScaledAnswers, OfWhichTasks) {
   }
   EXPECT_THAT(scale, ::testing::UnorderedElementsAre(
                          "cumulative-sum", "cumulative-min", "cumulative-max", "cumulative-median",
-                         "cumulative-max-subarray", "sort", "min-sum", "path", "sparse-average",
-                         "stream-sum", "stream-mean", "stream-min"));
+                         "cumulative-max-subarray", "sort", "min-sum", "path", "neighbour-min",
+                         "neighbour-sum", "neighbour-mean", "sparse-average", "stream-sum",
+                         "stream-mean", "stream-min"));
+}
+
+TEST(ScaledAnswers, OfWhichTasksWithTokens) {
+  std::vector<std::string> scale;
+  for (const Task* task : tasks()) {
+    const int length = std::max(4, task->shortest_length());
+    if (task->shape(length).vocabulary == 0 || task->loss() != Loss::squared_error) continue;
+    const Dataset set = make_dataset({.task = task, .length = length, .samples = 50, .range = {}});
+    if (answers_scale(*task, set)) scale.emplace_back(task->name());
+  }
+  EXPECT_THAT(scale, ::testing::UnorderedElementsAre(
+                         "contextual-sum", "recall", "asked-min", "asked-sum", "asked-operation",
+                         "sort-by-key", "pointer", "mixed-min", "mixed-sum", "mixed-multitask"));
+}
+
+// f(s, c x) = c f(s, x), with the tokens as they are, and nothing comes from biases.
+TEST(RangeSplit, TokensStayAsTheyAre) {
+  for (const char* name : {"recall", "mixed-min"}) {
+    for (const char* preset : {"two-streams", "two-streams-gated", "standard"}) {
+      Model model = model_for(name, 5);
+      model.spec.scratch_nodes = model.spec.encoding_size = 0;
+      model.spec.value_width = std::string(preset) == "standard" ? 0 : 8;
+      apply_preset(preset, model.spec);
+      if (model.spec.value_width == 0) model.spec.wrap = Wrap::scale;
+      model.spec = resolve(model.spec);
+      model.parameters = random_parameters(model.spec, 4);
+      const RangeSplit found = split(model, {1, 3, 1024});
+      EXPECT_FALSE(found.cooled);
+      EXPECT_LT(found.deviation, 1e-5) << name << preset;
+      const double inside = found.points[0].error;
+      EXPECT_GT(inside, 0);
+      EXPECT_NEAR(found.points[1].error, 9 * inside, 1e-4 * inside);
+      EXPECT_NEAR(found.points[2].measured, 1048576 * inside, 1048576e-5 * inside);
+      EXPECT_EQ(found.points[1].from_biases, 0);
+    }
+  }
+}
+
+// Of a task whose numbers grow with the range, and its answers do not.
+TEST(ScaledAnswers, NotOfTokensWithAConstant) {
+  class Named final : public Task {
+    std::string_view name() const override { return "named"; }
+    std::string_view description() const override { return "x + token"; }
+    TaskShape shape(int length) const override {
+      return {.real_nodes = length, .vocabulary = 2, .tokens_and_values = true};
+    }
+    void make_sample(RandomStream& random, const Sampling& sampling, int /*length*/,
+                     const SampleRoom& room) const override {
+      draw_values(random, sampling.range, room.values);
+      for (size_t i = 0; i < room.tokens.size(); ++i) {
+        room.tokens[i] = static_cast<int32_t>(random.below(2));
+        room.targets[i] = room.values[i] + static_cast<float>(room.tokens[i]);
+      }
+    }
+  };
+  const Named task;
+  EXPECT_FALSE(
+      answers_scale(task, make_dataset({.task = &task, .length = 3, .samples = 9, .range = {}})));
 }
 
 TEST(ScaledAnswers, NotOfATaskWithAConstant) {
@@ -202,6 +261,7 @@ TEST(RangeSplit, RefusesModelsThatDoNotScale) {
   Model model = random_model("sort", 4);
   model.spec.activation = Activation::gelu;
   EXPECT_THROW(split(model, {1}), Error);
+  EXPECT_THROW(split(random_model("recall", 4), {1}), Error);  // one stream adds tokens to values
   Model other = random_model("sort", 4);
   other.origin.task = "min-sum";  // another number of nodes
   EXPECT_THROW(split(other, {1}), Error);

@@ -94,5 +94,46 @@ TEST(StructureModels, AreHomogeneousAndFollowALabelling) {
   }
 }
 
+// Structure as a symbol: f(graph, c x) = c f(graph, x), where scores or a mask read the pairs.
+TEST(StructureModels, OfTwoStreamsAreHomogeneous) {
+  const int values[] = {0, 3};
+  const Structure structure = structure_of(values);
+  TaskShape shape{.real_nodes = 9};
+  add_pairs(structure, shape);
+  RandomStream random(9, Purpose::test_data, 0, 0);
+  const Graph graph = random_graph(random, 9, 0.3f), other = path_graph(9);
+  for (const char* preset : {"two-streams", "two-streams-gated", "two-streams-linear"}) {
+    for (const bool masked : {false, true}) {
+      SCOPED_TRACE(std::string(preset) + (masked ? ", masked" : ""));
+      ModelSpec spec;
+      spec.width = spec.mlp_width = 12;
+      spec.value_width = 6;
+      spec.depth = 2;
+      apply_preset(preset, spec);
+      if (masked) spec.pair_mask = PairMask::edges;
+      spec.real_nodes = 9;
+      spec.pair_columns = shape.pair_columns;
+      spec.pair_classes = shape.pair_classes;
+      if (!masked) spec.score_bias = ScoreBias::pairs;
+      spec = resolve(spec);
+      const Parameters<double> parameters = to_double(testing::random_parameters(spec, 3));
+      std::vector<double> x(9), scaled(9);
+      for (size_t i = 0; i < x.size(); ++i) {
+        x[i] = random.uniform(-2, 2);
+        scaled[i] = 1000 * x[i];
+      }
+      const auto outputs = [&](const Graph& of, const std::vector<double>& inputs) {
+        return reference_forward(spec, parameters, GraphSample(of, structure, inputs).batch());
+      };
+      const std::vector<double> y = outputs(graph, x), z = outputs(graph, scaled);
+      double largest = 0;
+      for (const double value : y) largest = std::max(largest, std::abs(value));
+      ASSERT_GT(largest, 1e-3);
+      for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(z[i], 1000 * y[i], 1e-10 * largest);
+      EXPECT_NE(outputs(other, x), y);  // it reads the graph
+    }
+  }
+}
+
 }  // namespace
 }  // namespace posattn

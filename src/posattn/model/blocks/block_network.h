@@ -222,6 +222,8 @@ class BlockNetwork {
   void forward_streams(int layer, int samples, BlockTape<T>& tape) const;
   void backward_streams(int layer, int samples, BlockTape<T>& tape, std::vector<T>& dx,
                         std::span<T> sums) const;
+  void read_symbols(const std::optional<NormalisationBlock>& norm, int64_t rows,
+                    const std::vector<T>& s, std::vector<T>& z) const;
   void forward_values(const ValueStreamBlock& block, int64_t rows, Layer& t,
                       std::vector<T>& next) const;
   // dz += of the symbols that gates read.

@@ -1,10 +1,9 @@
 // One layer of two streams of a BlockNetwork: symbols s, which do not scale, and values v, which
 // do. Attention, made of symbols, mixes both. Definitions for block_network.cc, as block_layer.h.
 //
-//   z = norm(s),  w = v / r,  r the root mean square of the sample's values, w = 0 where v = 0
-//   s1 = s + mix(z),  z' = norm(s1)
-//   v' = as ValueStreamBlock says, from v, mix(v) and z'
-//   s' = s1 + MLP([z' | v' / r'])
+//   z = norm(s), or s without a norm;  w = v / r,  r the root mean square of the sample's values, w
+//   = 0 where v = 0 s1 = s + mix(z),  z' = norm(s1) v' = as ValueStreamBlock says, from v, mix(v)
+//   and z' s' = s1 + MLP([z' | v' / r'])
 //
 // By induction over layers s(c x) = s(x) and v(c x) = c v(x) for c > 0: there is no epsilon in w.
 #pragma once
@@ -135,6 +134,13 @@ void BlockNetwork<T>::backward_values(const ValueStreamBlock& block, int64_t row
 }
 
 template <class T>
+void BlockNetwork<T>::read_symbols(const std::optional<NormalisationBlock>& norm, int64_t rows,
+                                   const std::vector<T>& s, std::vector<T>& z) const {
+  if (norm) return normalise(*norm, rows, s, z);
+  z = s;
+}
+
+template <class T>
 void BlockNetwork<T>::forward_streams(int layer, int samples, BlockTape<T>& tape) const {
   const LayerBlock& block = block_of(layer);
   Layer& t = tape.layers[layer];
@@ -142,7 +148,7 @@ void BlockNetwork<T>::forward_streams(int layer, int samples, BlockTape<T>& tape
   const bool last = layer + 1 == layers_;
   std::vector<T>& next = last ? tape.decoder_input : tape.layers[layer + 1].x;
   std::vector<T>& next_v = last ? tape.stream_output : tape.layers[layer + 1].v;
-  normalise(*block.attention_norm, rows, t.x, t.attended);
+  read_symbols(block.attention_norm, rows, t.x, t.attended);
   if (spec_.scores_read_values) divide_by_size(sample, t.v, t.unit, t.unit_inverse);
   attend(layer, samples, t.attended.data(), t, tape.scratch);
   t.joined = t.x;
@@ -153,7 +159,7 @@ void BlockNetwork<T>::forward_streams(int layer, int samples, BlockTape<T>& tape
     show(tape.scratch, Activated::attention_output, layer, o);
     add_to(o, t.joined);
   }
-  if (block.mlp_norm) normalise(*block.mlp_norm, rows, t.joined, t.mlp_input);
+  if (block.attention.mixes()) read_symbols(block.mlp_norm, rows, t.joined, t.mlp_input);
   if (block.values) forward_values(*block.values, rows, t, next_v);
   next = t.joined;
   if (!block.mlp.maps.empty()) {
@@ -189,11 +195,9 @@ void BlockNetwork<T>::backward_streams(int layer, int samples, BlockTape<T>& tap
     backward_mlp(block.mlp, rows, t.mlp_input.data(), t, dx.data(), scratch, dz, sums);
   }
   if (block.values) backward_values(*block.values, rows, t, scratch, dz, sums);
-  if (block.mlp_norm) {
-    normalise_backward(*block.mlp_norm, rows, t.joined, dz, scratch, sums);
-    add_to(dz, dx);
-  }
   if (block.attention.mixes()) {
+    if (block.mlp_norm) normalise_backward(*block.mlp_norm, rows, t.joined, dz, scratch, sums);
+    add_to(dz, dx);
     scratch.dmixed.resize(dx.size());
     maps_.backward(block.attention.output, rows, t.mixed.data(), dx.data(), sums.data(), false,
                    scratch.dmixed.data());
@@ -204,7 +208,9 @@ void BlockNetwork<T>::backward_streams(int layer, int samples, BlockTape<T>& tap
   if (spec_.scores_read_values) {
     divide_by_size_gradient(sample, t.unit, t.unit_inverse, dunit, dv);
   }
-  normalise_backward(*block.attention_norm, rows, t.x, scratch.dattended, scratch, sums);
+  if (block.attention_norm) {
+    normalise_backward(*block.attention_norm, rows, t.x, scratch.dattended, scratch, sums);
+  }
   add_to(scratch.dattended, dx);
 }
 

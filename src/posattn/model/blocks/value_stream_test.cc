@@ -34,8 +34,11 @@ ModelSpec stream_spec(const char* preset, bool fed = false) {
 }
 
 std::vector<ModelSpec> all_specs() {
+  ModelSpec without_norm = stream_spec("two-streams-gated", true);
+  without_norm.normalisation = Normalisation::none;
   return {stream_spec("two-streams"), stream_spec("two-streams-gated"),
-          stream_spec("two-streams-linear"), stream_spec("two-streams-gated", true)};
+          stream_spec("two-streams-linear"), stream_spec("two-streams-gated", true),
+          resolve(without_norm)};
 }
 
 template <class T>
@@ -195,6 +198,116 @@ TEST(TwoStreams, NodesOfTokensMayHaveNoNumber) {
   EXPECT_NE(reference(spec, 8, batch, other), expected);
 }
 
+// Two streams without gates and joins are one stream of both widths whose tensors have fixed zeros:
+// with symbols in the first columns and values behind them,
+//   [s | v] + A [s | v] diag(W_V, W'_V) diag(W_O, W'_O) + (b | 0),  A from the first columns alone,
+// and an MLP of two blocks. Without LayerNorm, which would see the values. A head mixes columns of
+// symbols, then columns of values, so W_V has its rows and W_O its columns in that order.
+class StructuralZeros {
+ public:
+  StructuralZeros(const ModelSpec& two, const Parameters<double>& of_two)
+      : two_(two), one_(one_stream(two)), from_(of_two), to_(one_) {
+    const int s = two.width, v = two.value_width, sm = two.mlp_width, vm = two.value_mlp_width;
+    const int all = s + v, positions = two.encoding_size;
+    copy("tokens.weight", "tokens.weight", s, all, 0, 0);
+    copy("encoding.weight", "encoding.weight", positions, two.data_columns + positions, 0,
+         two.data_columns);
+    copy("encoding.bias", "encoding.bias", 1, 1, 0, 0);
+    copy("values.encoder.weight", "encoding.weight", two.data_columns, two.data_columns + positions,
+         s, 0);
+    for (int layer = 0; layer < two.depth; ++layer) {
+      const std::string at = "transformer_layers." + std::to_string(layer) + ".";
+      copy_scores(at + "attn.qk_proj.");
+      const bool last = layer == two.depth - 1;  // its symbols answer nothing
+      if (!last) {
+        copy(at + "attn.v_proj.weight", at + "attn.v_proj.weight", s, all, 0, 0, &in_head_s_);
+        copy(at + "attn.v_proj.bias", at + "attn.v_proj.bias", 1, 1, 0, 0, &in_head_s_);
+        copy(at + "attn.o_proj.weight", at + "attn.o_proj.weight", s, all, 0, 0, nullptr,
+             &in_head_s_);
+        copy(at + "attn.o_proj.bias", at + "attn.o_proj.bias", 1, 1, 0, 0);
+        copy(at + "mlp.mlp.0.weight", at + "mlp.mlp.0.weight", s, all, 0, 0);
+        copy(at + "mlp.mlp.0.bias", at + "mlp.mlp.0.bias", 1, 1, 0, 0);
+        copy(at + "mlp.mlp.2.weight", at + "mlp.mlp.2.weight", sm, sm + vm, 0, 0);
+        copy(at + "mlp.mlp.2.bias", at + "mlp.mlp.2.bias", 1, 1, 0, 0);
+      }
+      copy(at + "values.v_proj.weight", at + "attn.v_proj.weight", v, all, 0, s, &in_head_v_);
+      copy(at + "values.o_proj.weight", at + "attn.o_proj.weight", v, all, s, 0, nullptr,
+           &in_head_v_);
+      if (vm == 0) continue;
+      copy(at + "values.mlp.0.weight", at + "mlp.mlp.0.weight", v, all, sm, s);
+      copy(at + "values.mlp.2.weight", at + "mlp.mlp.2.weight", vm, sm + vm, s, sm);
+    }
+    copy("values.head.weight", "decoding.weight", v, all, 0, s);
+  }
+  const ModelSpec& spec() const { return one_; }
+  const Parameters<double>& parameters() const { return to_; }
+
+ private:
+  using Places = std::function<int(int)>;
+
+  static ModelSpec one_stream(ModelSpec spec) {
+    spec.width += spec.value_width;
+    spec.mlp_width += spec.value_mlp_width;
+    spec.value_width = spec.value_mlp_width = 0;
+    return resolve(spec);
+  }
+
+  // A block of rows of `in` numbers goes to row `row`, column `column` of one with rows of `out`,
+  // or where the places of its rows and columns say.
+  void copy(const std::string& from, const std::string& to, int in, int out, int row, int column,
+            const Places* rows = nullptr, const Places* columns = nullptr) {
+    const auto source = from_[from];
+    const auto target = to_[to];
+    for (int i = 0; i < static_cast<int>(source.size()) / in; ++i) {
+      for (int j = 0; j < in; ++j) {
+        const int r = rows != nullptr ? (*rows)(i) : row + i;
+        const int c = column + (columns != nullptr ? (*columns)(j) : j);
+        target[r * out + c] = source[i * in + j];
+      }
+    }
+  }
+
+  // Scores are divided by the root of the keys' size, which is larger in one stream.
+  void copy_scores(const std::string& map) {
+    const int small = two_.key_size(), large = one_.key_size();
+    const double factor = std::sqrt(1.0 * large / small);
+    for (int row = 0; row < 2 * two_.heads * small; ++row) {
+      const int part = row / small, to = part * large + row % small;  // queries, keys by head
+      const double times = part % 2 == 0 ? factor : 1;
+      to_[map + "bias"][to] = times * from_[map + "bias"][row];
+      for (int c = 0; c < two_.width; ++c) {
+        to_[map + "weight"][to * one_.width + c] =
+            times * from_[map + "weight"][row * two_.width + c];
+      }
+    }
+  }
+
+  const ModelSpec two_, one_;
+  const Parameters<double> from_;
+  Parameters<double> to_;
+  const int head_s_ = two_.width / two_.heads, head_v_ = two_.value_width / two_.heads;
+  const Places in_head_s_ = [this](int i) {
+    return i / head_s_ * (head_s_ + head_v_) + i % head_s_;
+  };
+  const Places in_head_v_ = [this](int i) {
+    return i / head_v_ * (head_s_ + head_v_) + head_s_ + i % head_v_;
+  };
+};
+
+TEST(TwoStreams, AreOneStreamWithStructuralZeros) {
+  for (const char* preset : {"two-streams", "two-streams-linear"}) {
+    ModelSpec spec = stream_spec(preset);
+    spec.normalisation = Normalisation::none;
+    const Parameters<double> parameters = to_double(random_parameters(spec, 9));
+    const StructuralZeros one(spec, parameters);
+    RandomStream random(8, Purpose::test_data, 0, 0);
+    const RandomBatch data(spec, 6, 5, random);
+    const ReferenceBatch batch = data.reference();
+    expect_near(reference_forward(one.spec(), one.parameters(), batch),
+                reference_forward(spec, parameters, batch));
+  }
+}
+
 TEST(TwoStreams, OtherEnginesRefuse) {
   const ModelSpec spec = stream_spec("two-streams");
   for (const Path path : {Path::automatic, Path::plain, Path::folded}) {
@@ -220,8 +333,8 @@ TEST(TwoStreams, ImpossibleCombinationsAreRefused) {
   EXPECT_THAT(problem_of([](ModelSpec& s) { s.value_width = 7; }), HasSubstr("2 heads"));
   EXPECT_THAT(problem_of([](ModelSpec& s) { s.join = Join::concatenate; }),
               HasSubstr("'concatenate'"));
-  EXPECT_THAT(problem_of([](ModelSpec& s) { s.normalisation = Normalisation::none; }),
-              HasSubstr("normalisation 'none'"));
+  EXPECT_THAT(problem_of([](ModelSpec& s) { s.normalisation = Normalisation::after; }),
+              HasSubstr("normalisation 'after'"));
   EXPECT_THAT(problem_of([](ModelSpec& s) { s.attention = AttentionSource::positions; }),
               HasSubstr("attention from positions"));
   EXPECT_THAT(problem_of([](ModelSpec& s) { s.source_scale = SourceScale::node; }),

@@ -251,10 +251,10 @@ void check_streams(const ModelSpec& spec) {
     refuse(fmt::format("{} heads for values of width {}", spec.heads, spec.value_width),
            "heads that divide both widths");
   }
-  if (spec.join != Join::add || spec.normalisation != Normalisation::before) {
+  if (spec.join != Join::add || spec.normalisation == Normalisation::after) {
     refuse(fmt::format("join '{}' and normalisation '{}'", to_string(spec.join),
                        to_string(spec.normalisation)),
-           "'add' and 'before'");
+           "'add', and 'before' or 'none'");
   }
   if (spec.data_columns == 0) refuse("no input numbers", "at least 1: they are the values");
   if (spec.vocabulary == 0 && !spec.positions_in_input && !spec.positions_added) {
