@@ -18,10 +18,12 @@ namespace {
 // What may differ between models of one task, architecture and length, in words.
 std::vector<std::string> traits_of(const EvaluatedModel& model) {
   const ModelOrigin& origin = model.origin;
-  std::vector<std::string> traits = {origin.variable_length ? "several lengths" : "one length",
-                                     origin.integers
-                                         ? fmt::format("integers in [-{0}, {0})", origin.range)
-                                         : fmt::format("values in [-{0}, {0}]", origin.range)};
+  std::vector<std::string> traits = {
+      !origin.variable_length      ? "one length"
+      : origin.shortest_length > 0 ? fmt::format("lengths from {} on", origin.shortest_length)
+                                   : "several lengths",
+      origin.integers ? fmt::format("integers in [-{0}, {0})", origin.range)
+                      : fmt::format("values in [-{0}, {0}]", origin.range)};
   if (!origin.task_set.empty()) traits.push_back("task-set " + origin.task_set);
   const Json spec = Json::parse(to_json(model.spec));
   for (const auto& [key, value] : spec.items()) {

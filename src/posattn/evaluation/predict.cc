@@ -51,7 +51,7 @@ int real_nodes_for(const Model& model, int64_t columns, std::string_view name) {
   std::string expected = fmt::format("{} numbers per row", full);
   if (model.origin.variable_length) {
     const Task& task = task_of(model.origin, "the model");
-    const int shortest = task.shortest_length();
+    const int shortest = std::max(task.shortest_length(), model.origin.shortest_length);
     for (int length = shortest; length < model.origin.length; ++length) {
       const int nodes = task.shape(length).real_nodes;
       if (columns == nodes * columns_of_node) return nodes;

@@ -75,6 +75,9 @@ TEST(Predict, RefusesOtherRowsAndSaysWhich) {
   EXPECT_THAT(refusal_of(variable, 3), testing::HasSubstr("2 to 6 numbers per row"));
   EXPECT_THAT(refusal_of(variable, 8), testing::HasSubstr("2 to 6 numbers per row"));
   EXPECT_THAT(refusal_of(variable, 0), testing::HasSubstr("2 to 6 numbers per row"));
+  Model later = initialised_model("min-sum", 3, true);
+  later.origin.shortest_length = 2;
+  EXPECT_THAT(refusal_of(later, 2), testing::HasSubstr("4 to 6 numbers per row"));
 }
 
 // Three classes; two numbers a node where `mixed`.

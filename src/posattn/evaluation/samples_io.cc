@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
 #include "posattn/evaluation/axes/evaluation_axis.h"
@@ -69,7 +71,7 @@ class LineReader {
                   fmt::format("{}, as in line 1", length_),
                   "samples of another length go to another file");
     }
-    const int shortest = task_.shortest_length();
+    const int shortest = std::max(task_.shortest_length(), model_.origin.shortest_length);
     if (length < shortest || length > model_.origin.length) {
       throw Error(ExitCode::data, fmt::format("a sample of length {}", length),
                   fmt::format("{} to {}, as in training", shortest, model_.origin.length));

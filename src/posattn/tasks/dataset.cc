@@ -104,7 +104,12 @@ std::vector<Dataset> make_variable_length(DatasetRequest request) {
                 "train this task with a fixed length");
   }
   check_length(task, request.length);
-  const int shortest = task.shortest_length();
+  const int shortest =
+      request.shortest_length > 0 ? request.shortest_length : task.shortest_length();
+  if (shortest < task.shortest_length() || shortest > request.length) {
+    throw Error(ExitCode::configuration, fmt::format("the shortest length {}", shortest),
+                fmt::format("{} to {}", task.shortest_length(), request.length));
+  }
   const int lengths = request.length - shortest + 1;
   const int64_t share = request.samples / lengths;
   const int64_t remainder = request.samples % lengths;

@@ -27,6 +27,7 @@ struct Dataset {
 struct DatasetRequest {
   const Task* task = nullptr;
   int length = 8;
+  int shortest_length = 0;  // of several lengths; 0: the task's
   int64_t samples = 0;
   ValueRange range;
   uint64_t seed = 0;
@@ -43,7 +44,8 @@ struct DatasetRequest {
 // finite numbers or of classes that it does not have.
 Dataset make_dataset(const DatasetRequest& request);
 
-// Lengths 1..n in equal shares (the first lengths take the remainder), one set per length.
+// Lengths from the shortest to n in equal shares (the first lengths take the remainder), one set
+// per length.
 std::vector<Dataset> make_variable_length(DatasetRequest request);
 
 // 1 where an output counts in the loss, [real_nodes, output_columns].

@@ -112,6 +112,19 @@ TEST(Dataset, VariableLengthsShareEqually) {
   }
 }
 
+TEST(Dataset, VariableLengthsMayBeginLater) {
+  DatasetRequest request = request_for("cumulative-sum", 8, 20);
+  request.shortest_length = 6;
+  const std::vector<Dataset> sets = make_variable_length(request);
+  ASSERT_EQ(sets.size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(sets[i].length, 6 + i);
+    EXPECT_EQ(sets[i].samples, i < 2 ? 7 : 6);
+    EXPECT_EQ(sets[i].inputs,
+              make_dataset(request_for("cumulative-sum", 6 + i, sets[i].samples)).inputs);
+  }
+}
+
 TEST(Dataset, MaskFollowsTheTask) {
   EXPECT_EQ(loss_mask(find_task("path"), 3), (std::vector<uint8_t>{0, 1, 1, 0, 0, 1, 0, 0, 0}));
   EXPECT_EQ(loss_mask(find_task("min-sum"), 2), std::vector<uint8_t>(4, 1));
@@ -140,6 +153,12 @@ TEST(Dataset, RefusesImpossibleSizes) {
   expect_refused(request_for("path", 1, 10), false);
   expect_refused(request_for("path", 1 << 20, 1), false);
   expect_refused(request_for("path", 8, 10), true);
+  for (const int shortest : {1, 9}) {  // a cycle has at least 6 nodes here
+    DatasetRequest request = request_for("one-two-cycle", 8, 10);
+    request.task = &find_task("one-two-cycle", "form=pairs");
+    request.shortest_length = shortest;
+    expect_refused(request, true);
+  }
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ std::vector<Dataset> make_data(const RunConfig& config, Purpose purpose, int64_t
   DatasetRequest request;
   request.task = &task_of(config);
   request.length = static_cast<int>(config.length);
+  request.shortest_length = static_cast<int>(config.shortest_length);
   request.samples = samples;
   request.sets_before = sets_before;
   request.range = training_range(config.range, config.integers);
@@ -236,6 +237,7 @@ Model trained_model(const RunConfig& config, const RunState& state) {
   origin.task_set = config.task_set;
   origin.length = static_cast<int>(config.length);
   origin.variable_length = config.variable_length;
+  origin.shortest_length = static_cast<int>(config.shortest_length);
   origin.range = config.range;
   origin.integers = config.integers;
   origin.notes = {{"architecture", config.architecture},

@@ -29,6 +29,7 @@ struct RunConfig : ModelSettings {
 
   int64_t length = 8;
   bool variable_length = false;
+  int64_t shortest_length = 0;  // of variable lengths; 0: the task's. Since 0.3.0
 
   // Data. A seed of -1 is the run's own.
   int64_t samples = 30000, validation_samples = 1000, test_samples = 1000;

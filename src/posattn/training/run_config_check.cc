@@ -37,6 +37,15 @@ void check_data(const RunConfig& config, const Task& task) {
                      "a task whose samples of several lengths can share a model",
                      "leave variable-length out");
   }
+  const int64_t shortest = config.shortest_length;
+  if (shortest > 0 && !config.variable_length) {
+    throw impossible(fmt::format("shortest-length = {} with samples of one length", shortest),
+                     "with variable-length");
+  }
+  if (shortest > 0 && (shortest < task.shortest_length() || shortest > config.length)) {
+    throw impossible(fmt::format("shortest-length = {}", shortest),
+                     fmt::format("{} to {}", task.shortest_length(), config.length));
+  }
   if (config.batch > config.samples) {
     throw impossible(fmt::format("batch = {} with samples = {}", config.batch, config.samples),
                      "a batch no larger than the training data",
@@ -46,10 +55,11 @@ void check_data(const RunConfig& config, const Task& task) {
     throw impossible(fmt::format("range = {} with integers", config.range), "at least 1");
   }
   const int64_t smallest_set = std::min(config.validation_samples, config.test_samples);
-  if (config.variable_length && std::min(config.samples, smallest_set) < config.length) {
+  const int64_t lengths = config.length - std::max<int64_t>(shortest, 1) + 1;
+  if (config.variable_length && std::min(config.samples, smallest_set) < lengths) {
     throw impossible(fmt::format("variable-length with {} samples in a set",
                                  std::min(config.samples, smallest_set)),
-                     fmt::format("at least one sample for each of {} lengths", config.length));
+                     fmt::format("at least one sample for each of {} lengths", lengths));
   }
   constexpr double most_numbers = 1e10;
   const TaskShape shape = task.shape(static_cast<int>(config.length));

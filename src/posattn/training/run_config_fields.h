@@ -94,6 +94,9 @@ void visit_config(Config& c, Visitor&& visit) {
   section = "model";
   field("length", c.length, "numbers per sample, n", between(1, most_nodes));
   field("variable-length", c.variable_length, "train on lengths 1..n in equal shares");
+  field("shortest-length", c.shortest_length,
+        "with variable-length: the first of these lengths; 0: the shortest that the task has",
+        between(0, most_nodes), Since{"0.3.0", int64_t{0}});
   visit_model(c, visit);
 
   section = "data";

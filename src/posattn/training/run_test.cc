@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "posattn/base/error.h"
@@ -100,6 +101,31 @@ TEST(Run, IsTestedAtLengthsToo) {
   EXPECT_THAT(tested_values(last->tests, "c"), ::testing::ElementsAre(1, 3));
   config.test_lengths = "1,4";
   EXPECT_THROW(validate(config), Error);
+}
+
+// From the longest on it is training at one length, to the bit.
+TEST(Run, TrainsAndTestsFromTheShortestLengthOn) {
+  RunConfig config = small_run();
+  const auto trained = [&](int shortest) {
+    config.variable_length = shortest >= 0;
+    config.shortest_length = std::max(shortest, 0);
+    validate(config);
+    posattn::Run run(config, 1);
+    std::vector<float> results;
+    while (!run.finished()) {
+      for (const Measurement& test : run.advance_epoch()->tests) {
+        results.push_back(static_cast<float>(test.value));
+      }
+    }
+    EXPECT_EQ(run.model().origin.shortest_length, config.shortest_length);
+    results.push_back(static_cast<float>(*run.state().validation_loss));
+    std::ranges::copy(weights(run), std::back_inserter(results));
+    return results;
+  };
+  EXPECT_EQ(trained(3), trained(-1));
+  EXPECT_EQ(trained(1), trained(0));
+  EXPECT_NE(trained(2), trained(1));
+  EXPECT_NE(trained(2), trained(3));
 }
 
 // A task without the scales as an axis is not tested at them.

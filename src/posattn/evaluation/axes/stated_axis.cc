@@ -93,6 +93,7 @@ TestSamples stated_samples(const EvaluationRequest& request, double x, const Val
 TestSamples samples_on_axis(const EvaluationRequest& request, double x, const ValueRange& range) {
   const DatasetRequest data{.task = request.task,
                             .length = length_of(*request.model),
+                            .shortest_length = request.model->origin.shortest_length,
                             .samples = request.samples,
                             .range = range,
                             .seed = request.seed,

@@ -30,6 +30,7 @@ constexpr const char* format_key = "posattn";  // its value is the format's vers
 constexpr const char* format_version = "1";
 constexpr std::string_view note_prefix = "note.";
 constexpr const char* task_set_key = "task_set";  // where the task's parameters are not standard
+constexpr const char* shortest_key = "shortest_length";  // where it is not the task's
 constexpr const char *tokens_key = "vocabulary", *merges_key = "merges";  // VocabularyText
 constexpr const char* folder_note = "tokeniser";  // of 0.2.0, whose files name a folder instead
 
@@ -55,6 +56,9 @@ Metadata metadata_of(const Model& model) {
       {"integers", origin.integers ? "true" : "false"},
   };
   if (!origin.task_set.empty()) metadata[task_set_key] = origin.task_set;
+  if (origin.shortest_length > 0) {
+    metadata[shortest_key] = std::to_string(origin.shortest_length);
+  }
   for (const auto& [key, value] : origin.notes) metadata[std::string(note_prefix) + key] = value;
   if (const VocabularyText* vocabulary = vocabulary_of(origin)) {
     metadata[tokens_key] = vocabulary->tokens;
@@ -92,6 +96,14 @@ ModelOrigin origin_from(const Metadata& metadata) try {
   }
   origin.integers = truth_at(metadata, "integers");
   training_range(origin.range, origin.integers);  // throws where no samples can be drawn
+  if (metadata.contains(shortest_key)) {
+    const int64_t shortest = parse_integer(metadata_at(metadata, shortest_key), shortest_key);
+    if (shortest < 1 || shortest > length) {
+      throw bad_file(fmt::format("metadata {} = {}", shortest_key, shortest),
+                     fmt::format("1 to {}", length));
+    }
+    origin.shortest_length = static_cast<int>(shortest);
+  }
   if (metadata.contains(task_set_key)) origin.task_set = metadata_at(metadata, task_set_key);
   for (const auto& [key, value] : metadata) {
     if (key.starts_with(note_prefix)) origin.notes[key.substr(note_prefix.size())] = value;

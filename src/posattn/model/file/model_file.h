@@ -27,7 +27,8 @@ struct ModelOrigin {
   std::string task_set = {};  // the task's parameters, as regions=4
   int length = 0;             // the task's n
   bool variable_length = false;
-  double range = 2;  // trained on values in [-range, range]
+  int shortest_length = 0;  // of those that it was trained on; 0: the task's
+  double range = 2;         // trained on values in [-range, range]
   bool integers = false;
   std::map<std::string, std::string> notes;   // further metadata: seed, epoch, losses, ...
   std::shared_ptr<const Task> own_task = {};  // in the tokens of the file's own vocabulary, if any

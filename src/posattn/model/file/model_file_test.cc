@@ -108,6 +108,20 @@ TEST_F(ModelFileTest, RoundTripOfEveryPresetAndEncoding) {
   }
 }
 
+TEST_F(ModelFileTest, HoldsTheShortestLengthOnlyWhereItIsNotTheTasks) {
+  Model model = model_of("relative", 5);
+  model.origin.variable_length = true;
+  save_changed(model, [](auto& file) { EXPECT_FALSE(file.metadata.contains("shortest_length")); });
+  EXPECT_EQ(load_model(path_).origin.shortest_length, 0);
+  model.origin.shortest_length = 3;
+  save_model(path_, model);
+  EXPECT_EQ(load_model(path_).origin.shortest_length, 3);
+  for (const char* wrong : {"0", "6", "-1", "x"}) {
+    save_changed(model, [&](auto& file) { file.metadata["shortest_length"] = wrong; });
+    EXPECT_HAS(refused(ExitCode::data), "shortest");
+  }
+}
+
 TEST_F(ModelFileTest, AModelOfPairsFitsTasksWithThemAlone) {
   Model model = model_of("structural");
   model.origin.task = "sort";
