@@ -80,7 +80,11 @@ def definitions():
 
 
 def spec_of(architecture, depth, length):
-    return definitions().preset(architecture, depth=depth, real_nodes=length)
+    """Values of two streams are as wide as symbols, as in `posattn bench`."""
+    module = definitions()
+    streams = {"value_width": WIDTH, "value_mlp_width": MLP_WIDTH}
+    widths = {name: width for name, width in streams.items() if name in module.PRESETS[architecture]}
+    return module.preset(architecture, depth=depth, real_nodes=length, **widths)
 
 
 def depth_for(length):
@@ -113,6 +117,8 @@ def multiply_adds(architecture, depth, length, batch):
 
 
 def multiply_adds_of(spec, batch):
+    if spec.value_width > 0:
+        return batch * sum(stream_multiply_adds(spec, layer == spec.depth - 1) for layer in range(spec.depth))
     nodes, width = spec.nodes, spec.width
     per_sample = 2 * width**2 + 3 * width * spec.mlp_width + nodes * width  # V and O, MLP, mixing
     once = 0
@@ -127,6 +133,21 @@ def multiply_adds_of(spec, batch):
     if spec.position_scores == "positions":
         once = HEADS * spec.position_key_size * (2 * spec.encoding_size + nodes)
     return spec.depth * nodes * (batch * per_sample + once)
+
+
+def stream_multiply_adds(spec, last):
+    """Of a layer of two streams that answers with numbers; symbols have nothing to answer in the last one."""
+    nodes, width, values, hidden = spec.nodes, spec.width, spec.value_width, spec.value_mlp_width
+    gated = spec.value_gates != "none"
+    row = HEADS * spec.key_size * (2 * spec.source_size + nodes)
+    row += 2 * values**2 + nodes * values + 2 * values * hidden
+    if gated:
+        row += width * (2 * values + hidden)
+    if gated or not last:
+        row += 2 * width**2 + nodes * width
+    if not last:
+        row += 2 * width * spec.mlp_width
+    return nodes * row
 
 
 def build_defined(architecture, depth, length):

@@ -21,7 +21,7 @@ Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
     const AttentionBlock& attention = layer.attention;
     const double share = attention.causal ? (nodes + 1) / (2 * nodes) : 1;  // of all pairs
     double maps = rows(attention.value) + rows(attention.output);
-    double pairs = nodes * nodes * attention.heads * attention.head_size;
+    double pairs = attention.mixes() ? nodes * nodes * attention.heads * attention.head_size : 0;
     for (const LinearBlock& map : layer.mlp.maps) maps += rows(map);
     if (const auto& values = layer.values) {
       maps += rows(values->value) + rows(values->output);

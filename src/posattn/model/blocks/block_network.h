@@ -80,7 +80,8 @@ struct BlockTape {
     std::vector<T> dcurrents, spikes;
     typename ScoreConvolution<T>::Memory convolution;
     std::vector<std::vector<T>> dhidden;
-    std::vector<T> dv, dunit, du, dgates, dstream_mixed, dstream_value;  // of values
+    std::vector<T> dv, dunit, du, dgates, dstream_mixed, dstream_value,
+        dstream_hidden;  // of values
     StepContext context;
     int64_t first = 0;         // sample of the batch
     std::span<const T> pairs;  // of the batch
@@ -224,7 +225,7 @@ class BlockNetwork {
                         std::span<T> sums) const;
   void read_symbols(const std::optional<NormalisationBlock>& norm, int64_t rows,
                     const std::vector<T>& s, std::vector<T>& z) const;
-  void forward_values(const ValueStreamBlock& block, int64_t rows, Layer& t,
+  void forward_values(const ValueStreamBlock& block, int64_t rows, Layer& t, Scratch& scratch,
                       std::vector<T>& next) const;
   // dz += of the symbols that gates read.
   void backward_values(const ValueStreamBlock& block, int64_t rows, const Layer& t,

@@ -51,7 +51,7 @@ void gates_gradient(const std::vector<T>& gates, std::vector<T>& dgates) {
 
 template <class T>
 void BlockNetwork<T>::forward_values(const ValueStreamBlock& block, int64_t rows, Layer& t,
-                                     std::vector<T>& next) const {
+                                     Scratch& scratch, std::vector<T>& next) const {
   const int64_t columns = block.output.out;
   const auto mapped = [&](const LinearBlock& map, const std::vector<T>& x, std::vector<T>& y) {
     y.resize(rows * map.out);
@@ -75,8 +75,8 @@ void BlockNetwork<T>::forward_values(const ValueStreamBlock& block, int64_t rows
   next = t.u;
   if (block.mlp.empty()) return;
   mapped(block.mlp[0], t.u, t.stream_hidden);
-  std::vector<T> hidden(t.stream_hidden);
-  for (T& h : hidden) h = std::max(h, T(0));
+  std::vector<T>& hidden = scratch.hidden;
+  activate(Activation::relu, t.stream_hidden, hidden);
   if (block.hidden_gate) {
     mapped(*block.hidden_gate, t.mlp_input, t.hidden_gates);
     open_gates(t.hidden_gates);
@@ -99,7 +99,9 @@ void BlockNetwork<T>::backward_values(const ValueStreamBlock& block, int64_t row
   du = dv;
   if (!block.mlp.empty()) {
     const size_t count = t.stream_hidden.size();
-    std::vector<T> hidden(count), dhidden(count);
+    std::vector<T>&hidden = scratch.hidden, &dhidden = scratch.dstream_hidden;
+    hidden.resize(count);
+    dhidden.resize(count);
     maps_.input_gradient(block.mlp[1], rows, dv.data(), false, dhidden.data());
     dgates.resize(count);
     for (size_t i = 0; i < count; ++i) {
@@ -160,7 +162,7 @@ void BlockNetwork<T>::forward_streams(int layer, int samples, BlockTape<T>& tape
     add_to(o, t.joined);
   }
   if (block.attention.mixes()) read_symbols(block.mlp_norm, rows, t.joined, t.mlp_input);
-  if (block.values) forward_values(*block.values, rows, t, next_v);
+  if (block.values) forward_values(*block.values, rows, t, tape.scratch, next_v);
   next = t.joined;
   if (!block.mlp.maps.empty()) {
     const T* input = t.mlp_input.data();
