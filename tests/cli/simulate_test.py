@@ -54,6 +54,45 @@ class SimulateStandard(CliCase):
         self.assertLess(fine["error"], coarse["error"] / 6)
         self.assertEqual(coarse["control"], fine["control"])
 
+    def copy_of_trained(self, folder, *arguments, **settings):
+        self.run_ok("train", *tiny(depth=2, **settings), "--out", folder)
+        run = f"{folder}/{settings['architecture']}-seed0"
+        found = self.run_json("simulate-standard", run, "-o", "copy.safetensors", "--samples", 200, *arguments)
+        self.assertLess(found["check"]["error"], 0.01)
+        self.assertGreater(found["bound"], found["check"]["largest_error"])
+        return run, found
+
+    def test_tokens_and_classes(self):
+        run, found = self.copy_of_trained("hop", architecture="standard", task="one-hop", length=5, positions="added",
+                                          join="concatenate", normalisation="none", activation="relu")
+        check = found["check"]
+        self.assertGreater(check["same_class"], 0.9)
+        self.assertAlmostEqual(check["original_accuracy"], check["copy_accuracy"], delta=0.05)
+        self.assertNotIn("copy_mse", check)
+        rows = b"3,1,3,7,3\n0,2,0,2,0\n"
+        expected, predicted = (self.run_ok("predict", model, stdin=rows) for model in (run, "copy.safetensors"))
+        self.assertEqual(len(predicted.splitlines()), len(expected.splitlines()))
+        evaluated = self.run_json("evaluate", run, "copy.safetensors", "--samples", 200)
+        self.assertEqual(len(evaluated["models"]), 2)
+
+    def test_tokens_or_numbers(self):
+        self.copy_of_trained("counting", architecture="standard", task="contextual-sum", length=8, positions="added")
+
+    def test_rope(self):
+        for causal, layers in ((True, 4 + 3), (False, 7 + 3)):
+            extra = {"causal": True} if causal else {}
+            run, found = self.copy_of_trained(f"rope-{causal}", architecture="standard-rope", **extra)
+            self.assertEqual((found["nodes"], found["layers"]), (5, 2 * layers))
+            self.run_error(3, "simulate-standard", run, "-o", "c", "--copies", 2, message="--copies 1")
+
+    def test_one_of_several_lengths(self):
+        run, found = self.copy_of_trained("several", "--at-length", 2, architecture="standard", variable_length=True)
+        self.assertEqual((found["length"], found["original"]["nodes"]), (2, 3))
+        rows = b"0.5,-1\n"
+        self.assertAlmostEqual(float(self.run_ok("predict", run, stdin=rows).split(",")[0]),
+                               float(self.run_ok("predict", "copy.safetensors", stdin=rows).split(",")[0]), delta=0.1)
+        self.run_error(4, "simulate-standard", self.original(), "-o", "c", "--at-length", 2, message="length 3 alone")
+
     def test_text(self):
         text = self.run_ok("simulate-standard", self.original(), "-o", "c.safetensors", "--samples", 200)
         for part in ["k = 2 of each node", "9 = N k + 1", "control", "outside", "bound: no error above",
@@ -74,6 +113,8 @@ class SimulateStandard(CliCase):
             self.assertFalse((self.folder / "c.safetensors").exists())
 
         refused(3, trained_runs() / "positional-seed0", message="the paper's standard Transformer")
+        self.run_ok("train", *tiny(architecture="standard", normalisation="before"), "--out", "normalised")
+        refused(3, "normalised/standard-seed0", message="LayerNorm between its layers")
         refused(4, "none.safetensors", message="none.safetensors")
         refused(4, trained_runs(), message="such as " + str(self.original() / "model.safetensors"))
         refused(2, self.original(), "--tolerance", 0, message="--tolerance 0")

@@ -112,7 +112,8 @@ std::string simulation_text(const Simulation& result, const Model& original,
   text += fmt::format(
       "\n{} fresh inputs; errors in standard deviations of the original's outputs; control: the\n"
       "original with its attention frozen at its mean, which is no simulation at all:\n{}"
-      "bound: no error above {} on any input inside the tables (docs/expressivity.md)\n",
+      "bound: no error above {} on any input inside the tables whose errors grow as in calibration "
+      "(docs/expressivity.md)\n",
       options.samples, checks.to_string(), percent(result.bound));
   return text;
 }
@@ -232,8 +233,9 @@ const Command registered_simulate_standard(
                 "does (docs/expressivity.md): --copies 1 has N + 1 nodes and N + 3 layers for each "
                 "of the original's, as many copies as nodes have the sizes of Remark 5.1. "
                 "Attention is computed by tables in the MLPs. They are fitted to values that occur "
-                "on the model's task; elsewhere the copy may answer anything. The exit code is 6 "
-                "when fresh inputs miss the tolerance."},
+                "on the model's task; elsewhere the copy may answer anything. Models of tokens, of "
+                "classes and with RoPE (--copies 1) have copies too, those with LayerNorm have "
+                "none. The exit code is 6 when fresh inputs miss the tolerance."},
     add_simulate_standard_options, simulate_model);
 
 }  // namespace
