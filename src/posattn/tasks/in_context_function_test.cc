@@ -364,7 +364,9 @@ TEST(InContextFunction, SamplesAreWrittenAsDigits) {
       for (int i = 0; i < 6; ++i) {
         const std::string label = i == 5 ? "?" : text.node(-1, drawn.subspan((2 * i + 1) * d, d));
         line += (i > 0 ? ", " : "") + text.node(-1, drawn.subspan(2 * i * d, d)) + " " + label;
-        if (i < 5) EXPECT_EQ(label, set.labels[index * 12 + 2 * i] == 1 ? "1" : "0");
+        if (i < 5) {
+          EXPECT_EQ(label, set.labels[index * 12 + 2 * i] == 1 ? "1" : "0");
+        }
       }
       EXPECT_EQ(text.length_of(line), 6);
       std::vector<float> read(drawn.size(), 7);
