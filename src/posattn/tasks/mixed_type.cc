@@ -26,6 +26,7 @@ enum class PricePlaces { last, inside };
 struct PromptForm {
   PromptNames names = {};
   PricePlaces prices = PricePlaces::last;
+  bool same_symbols = false;  // tests have those of training
 };
 
 void write_sample(const MixedPrompt& prompt, PricePlaces places, const SampleRoom& room) {
@@ -120,13 +121,15 @@ class MixedType final : public Task {
              0,
              0,
              0,
-             {"last", "inside"}}};
+             {"last", "inside"}},
+            {"symbols", "of tests: none of training's, or the same", 0, 0, 0, {"other", "same"}}};
   }
   std::unique_ptr<const Task> variant(std::span<const int> values) const override {
     return std::make_unique<MixedType>(
         name_, description_, questions_,
         PromptForm{.names = {.asked = values[0], .distractors = values[1]},
-                   .prices = static_cast<PricePlaces>(values[2])});
+                   .prices = static_cast<PricePlaces>(values[2]),
+                   .same_symbols = values[3] == 1});
   }
 
   // The answer is read at the first character.
@@ -146,15 +149,15 @@ class MixedType final : public Task {
   }
   const TaskText* text() const override { return &text_; }
   std::vector<TestAxis> test_axes() const override {
-    return {{"c", "prices in [0, range c], symbols that training never shows"},
+    return {{"c", "prices in [0, range c], symbols that training never shows or the same"},
             {"swapped", "1: the prompt asks about others than the answer; 0: about the same"},
             {"symbols", "0: symbols of training, 1: symbols that training never shows"}};
   }
 
   void make_sample(RandomStream& random, const Sampling& sampling, int length,
                    const SampleRoom& room) const override {
-    const bool unseen =
-        sampling.axis == "symbols" ? is_one("symbols", sampling.x) : sampling.is_test;
+    const bool unseen = sampling.axis == "symbols" ? is_one("symbols", sampling.x)
+                                                   : sampling.is_test && !form_.same_symbols;
     PromptDraw draw{.categories = length,
                     .alphabet = unseen ? test_symbols : training_symbols,
                     .range = sampling.range,

@@ -125,6 +125,13 @@ TEST(MixedType, SymbolsByPurpose) {
     }
     return symbols;
   };
+  const Dataset same = make_dataset({.task = &find_task("mixed-min", "symbols=same"),
+                                     .samples = 100,
+                                     .range = test_range(5, 3, false),
+                                     .purpose = Purpose::test_data,
+                                     .scale = 3});
+  const auto unseen = static_cast<int32_t>(std::string(" ,CFacdefgimnorstux").size() + 22);
+  EXPECT_TRUE(std::ranges::all_of(same.tokens, [&](int32_t token) { return token < unseen; }));
   for (const Purpose purpose : {Purpose::train_data, Purpose::validation_data}) {
     EXPECT_THAT(used(purpose), testing::Contains("A"));
     EXPECT_THAT(used(purpose), testing::Not(testing::Contains("W")));
