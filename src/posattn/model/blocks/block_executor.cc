@@ -12,8 +12,9 @@ namespace posattn::engine {
 namespace {
 
 // Multiply-adds of the layers, forward, at the model's own length: linear maps, scores and mixing.
-// All of it is computed here, but of causal attention only the half that nodes attend to.
-Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
+// All of it is computed here, but of causal attention only the half that nodes attend to, and
+// shared symbols only once for many samples.
+Network::Work work_of(const ModelSpec& spec, const Plan& plan, bool shares_symbols) {
   const double nodes = spec.nodes();
   const auto rows = [&](const LinearBlock& map) { return nodes * map.in * map.out; };
   Network::Work work;
@@ -23,12 +24,16 @@ Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
     double maps = rows(attention.value) + rows(attention.output);
     double pairs = attention.mixes() ? nodes * nodes * attention.heads * attention.head_size : 0;
     for (const LinearBlock& map : layer.mlp.maps) maps += rows(map);
+    double of_values = 0;
     if (const auto& values = layer.values) {
-      maps += rows(values->value) + rows(values->output);
-      for (const LinearBlock& map : values->mlp) maps += rows(map);
+      of_values = rows(values->value) + rows(values->output);
+      for (const LinearBlock& map : values->mlp) of_values += rows(map);
+      maps += of_values;
       if (values->mix_gate) maps += rows(*values->mix_gate);
       if (values->hidden_gate) maps += rows(*values->hidden_gate);
-      pairs += nodes * nodes * attention.heads * values->head_size;
+      const double mixing = nodes * nodes * attention.heads * values->head_size;
+      pairs += mixing;
+      of_values += share * mixing;
     }
     const double all_pairs = nodes * nodes * attention.heads;
     if (const auto& data = attention.data) {
@@ -48,7 +53,7 @@ Network::Work work_of(const ModelSpec& spec, const Plan& plan) {
       work.nominal_per_step += rows(*positions->query_key) + all_pairs * positions->key_size;
     }
     work.nominal_per_sample += maps + pairs;
-    work.actual_per_sample += maps + share * pairs;
+    work.actual_per_sample += shares_symbols ? of_values : maps + share * pairs;
   }
   // Attention from positions is made once.
   const int loops = spec.loops_at(spec.real_nodes) * std::max(1, spec.time_steps);
@@ -119,7 +124,9 @@ class BlockExecutor : public NetworkEngine {
     return network_.attention(tapes->front());
   }
 
-  Network::Work work() const override { return work_of(network_.spec(), network_.plan()); }
+  Network::Work work() const override {
+    return work_of(network_.spec(), network_.plan(), network_.shares_symbols());
+  }
 
  private:
   // A function of the model and the batch, never of the threads. Sums of many groups leave the

@@ -280,26 +280,28 @@ void BlockNetwork<T>::query_key_backward(int layer, int64_t rows, const T* atten
 
 template <class T>
 std::vector<typename BlockNetwork<T>::MixedPart> BlockNetwork<T>::mixed_parts(
-    int layer, Layer& t, Scratch& scratch) const {
+    int layer, int samples, Layer& t, Scratch& scratch) const {
   const LayerBlock& block = block_of(layer);
   const AttentionBlock& attention = block.attention;
   std::vector<MixedPart> parts;
   if (attention.mixes()) {
-    parts.push_back({value_shape(attention, nodes(), attention.head_size), t.value.data(),
+    parts.push_back({value_shape(attention, nodes(), attention.head_size), 1, t.value.data(),
                      t.mixed.data(), scratch.dmixed.data(), scratch.dvalue.data()});
   }
   if (block.values) {
     parts.push_back({value_shape(attention, nodes(), block.values->head_size),
-                     t.stream_value.data(), t.stream_mixed.data(), scratch.dstream_mixed.data(),
+                     samples / symbol_samples(samples, scratch), t.stream_value.data(),
+                     t.stream_mixed.data(), scratch.dstream_mixed.data(),
                      scratch.dstream_value.data()});
   }
   return parts;
 }
 
 template <class T>
-void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t,
+void BlockNetwork<T>::attend(int layer, int all_samples, const T* attended, Layer& t,
                              Scratch& scratch) const {
   const AttentionBlock& block = block_of(layer).attention;
+  const int samples = symbol_samples(all_samples, scratch);  // that have attention of their own
   const int64_t n = nodes(), rows = samples * n, matrices = block.heads * n * n;
   if (block.mixes()) {
     t.value.resize(rows * spec_.width);
@@ -311,9 +313,9 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   if (const auto& values = block_of(layer).values) {
     t.stream_value.resize(t.v.size());
     t.stream_mixed.resize(t.v.size());
-    maps_.forward(values->value, rows, t.v.data(), t.stream_value.data());
+    maps_.forward(values->value, all_samples * n, t.v.data(), t.stream_value.data());
   }
-  const std::vector<MixedPart> mixed = mixed_parts(layer, t, scratch);
+  const std::vector<MixedPart> mixed = mixed_parts(layer, all_samples, t, scratch);
   if (block.data) make_query_key(layer, rows, attended, t);
   const std::vector<T>& keys = has_features(block) ? t.features : t.query_key;
   const int64_t row = key_row(block);
@@ -321,8 +323,10 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
     for (int64_t s = 0; s < samples; ++s) {
       const ScoreParts<T> parts = score_parts(layer, &keys[s * n * row], nullptr);
       for (const MixedPart& part : mixed) {
-        const int64_t at = s * n * part.shape.stride;
-        mixing->mix(parts, part.shape, part.value + at, part.mixed + at);
+        for (int64_t k = s * part.samples; k < (s + 1) * part.samples; ++k) {
+          const int64_t at = k * n * part.shape.stride;
+          mixing->mix(parts, part.shape, part.value + at, part.mixed + at);
+        }
       }
     }
     return;
@@ -340,9 +344,11 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
   const auto mix = [&](int64_t s) {
     const T* a = own ? &t.attention[s * matrices] : shared(layer).data();
     for (const MixedPart& part : mixed) {
-      for (int64_t h = 0; h < block.heads; ++h) {
-        const int64_t at = s * n * part.shape.stride + h * part.shape.size;
-        mix_one(part.shape, a + h * n * n, part.value + at, part.mixed + at);
+      for (int64_t k = s * part.samples; k < (s + 1) * part.samples; ++k) {
+        for (int64_t h = 0; h < block.heads; ++h) {
+          const int64_t at = k * n * part.shape.stride + h * part.shape.size;
+          mix_one(part.shape, a + h * n * n, part.value + at, part.mixed + at);
+        }
       }
     }
   };
@@ -370,10 +376,11 @@ void BlockNetwork<T>::attend(int layer, int samples, const T* attended, Layer& t
 }
 
 template <class T>
-void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended, Layer& t,
+void BlockNetwork<T>::attend_backward(int layer, int all_samples, const T* attended, Layer& t,
                                       Scratch& scratch, bool accumulate, T* dattended,
                                       std::span<T> sums) const {
   const AttentionBlock& block = block_of(layer).attention;
+  const int samples = symbol_samples(all_samples, scratch);
   const bool own = per_sample(block);
   const int64_t n = nodes(), rows = samples * n, matrices = block.heads * n * n;
   const int64_t row = key_row(block);
@@ -386,7 +393,7 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
   scratch.da.resize(own ? matrices : 0);
   scratch.dquery_key.resize(t.query_key.size());
   dkeys.resize(rows * row);
-  const std::vector<MixedPart> mixed = mixed_parts(layer, t, scratch);
+  const std::vector<MixedPart> mixed = mixed_parts(layer, all_samples, t, scratch);
   const auto& weighting = row_of(block.weighting);
   T* shared_sums = sums.data() + attention_offset(layer % spec_.depth);
   for (int64_t s = 0; s < samples; ++s) {
@@ -394,17 +401,19 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
     T* da = own ? scratch.da.data() : shared_sums;
     bool adds = !own;
     for (const MixedPart& part : mixed) {
-      for (int64_t h = 0; h < block.heads; ++h) {
-        const int64_t at = s * n * part.shape.stride + h * part.shape.size, matrix = h * n * n;
-        if (const auto mix_gradient = weighting.template in<T>().mix_gradient) {
-          mix_gradient(part.shape, a + matrix, part.value + at, part.dmixed + at, part.dvalue + at,
-                       adds, da + matrix);
-          continue;
+      for (int64_t k = s * part.samples; k < (s + 1) * part.samples; ++k) {
+        for (int64_t h = 0; h < block.heads; ++h) {
+          const int64_t at = k * n * part.shape.stride + h * part.shape.size, matrix = h * n * n;
+          if (const auto mix_gradient = weighting.template in<T>().mix_gradient) {
+            mix_gradient(part.shape, a + matrix, part.value + at, part.dmixed + at,
+                         part.dvalue + at, adds, da + matrix);
+            continue;
+          }
+          generic::mix_gradient(part.shape, a + matrix, part.value + at, part.dmixed + at,
+                                part.dvalue + at, adds, da + matrix, scratch.transposed);
         }
-        generic::mix_gradient(part.shape, a + matrix, part.value + at, part.dmixed + at,
-                              part.dvalue + at, adds, da + matrix, scratch.transposed);
+        adds = true;  // one attention mixes all of it
       }
-      adds = true;  // one attention mixes both
     }
     if (!own) continue;
     const int64_t place = s * n * row;
@@ -430,8 +439,8 @@ void BlockNetwork<T>::attend_backward(int layer, int samples, const T* attended,
                    dattended);
   }
   if (const auto& values = block_of(layer).values) {
-    maps_.backward(values->value, rows, t.v.data(), scratch.dstream_value.data(), sums.data(), true,
-                   scratch.dv.data());
+    maps_.backward(values->value, all_samples * n, t.v.data(), scratch.dstream_value.data(),
+                   sums.data(), true, scratch.dv.data());
   }
   if (block.data) query_key_backward(layer, rows, attended, t, scratch, dattended, sums);
 }

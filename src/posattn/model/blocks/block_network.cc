@@ -52,9 +52,26 @@ double loss_scale(const ModelSpec& spec, const BatchOf<T>& batch, std::span<cons
   return counted == 0 ? 0.0 : 1.0 / static_cast<double>(counted);
 }
 
+namespace {
+
+// Of two streams: whether no sample's tokens, values, pairs or draws reach the symbols.
+bool symbols_are_positions(const ModelSpec& spec, const Plan& plan) {
+  return plan.head.reads_values && plan.input.tokens == no_tensor && !spec.scores_read_values &&
+         !spec.symbols_read_values && spec.hint_columns.empty() &&
+         !spec.any_layer([](const AttentionChoices& kind) {
+           return kind.reads_pairs() || row_of(kind.weighting).random;
+         });
+}
+
+}  // namespace
+
 template <class T>
 BlockNetwork<T>::BlockNetwork(const ModelSpec& spec, bool soft_spikes)
-    : spec_(spec), plan_(plan_of(spec_)), soft_spikes_(soft_spikes), maps_(plan_) {}
+    : spec_(spec),
+      plan_(plan_of(spec_)),
+      soft_spikes_(soft_spikes),
+      shares_symbols_(symbols_are_positions(spec_, plan_)),
+      maps_(plan_) {}
 template <class T>
 BlockNetwork<T>::~BlockNetwork() = default;
 
@@ -169,11 +186,12 @@ template <class T>
 void BlockNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int samples,
                                     BlockTape<T>& tape) const {
   const InputBlock& block = plan_.input;
-  const int64_t n = nodes(), real = batch.real_nodes, rows = samples * n, d = spec_.width;
+  const int64_t n = nodes(), real = batch.real_nodes, d = spec_.width;
+  const int64_t rows = symbol_samples(samples, tape.scratch) * n;
   const int columns = spec_.data_columns;
   std::vector<T>& x = tape.layers.front().x;
   x.assign(rows * d, T(0));
-  std::vector<T> values(rows * columns);  // scratch nodes hold zeros
+  std::vector<T> values(samples * n * columns);  // scratch nodes hold zeros
   for (int64_t s = 0; s < samples; ++s) {
     std::copy_n(batch.inputs.data() + (first + s) * real * columns, real * columns,
                 values.data() + s * n * columns);
@@ -196,11 +214,11 @@ void BlockNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int 
     }
     tape.stream_input = std::move(values);
     std::vector<T>& v = tape.layers.front().v;
-    v.resize(rows * block.stream->out);
-    maps_.forward(*block.stream, rows, tape.stream_input.data(), v.data());
+    v.resize(samples * n * block.stream->out);
+    maps_.forward(*block.stream, samples * n, tape.stream_input.data(), v.data());
   }
-  for (int64_t s = 0; block.positions_added && s < samples; ++s) {
-    for (int64_t i = 0; i < n * d; ++i) x[s * n * d + i] += nodes_->positions[i];
+  for (int64_t at = 0; block.positions_added && at < rows * d; at += n * d) {
+    for (int64_t i = 0; i < n * d; ++i) x[at + i] += nodes_->positions[i];
   }
   if (!spec_.spikes()) return;
   repeat_input(samples, x);
@@ -208,10 +226,11 @@ void BlockNetwork<T>::forward_input(const BatchOf<T>& batch, int64_t first, int 
 }
 
 template <class T>
-void BlockNetwork<T>::backward_input(BlockTape<T>& tape, int64_t rows, std::vector<T>& dx,
+void BlockNetwork<T>::backward_input(BlockTape<T>& tape, int64_t all_rows, std::vector<T>& dx,
                                      std::span<T> sums) const {
   const InputBlock& block = plan_.input;
   const int64_t n = nodes(), d = spec_.width;
+  const int64_t rows = shares_symbols_ ? n : all_rows;
   if (spec_.spikes()) {
     fire_backward(block.neurons, rows * steps(), tape.input_currents, dx.data(), tape.scratch,
                   sums);
@@ -228,7 +247,7 @@ void BlockNetwork<T>::backward_input(BlockTape<T>& tape, int64_t rows, std::vect
     generic::embed_gradient(rows, d, tape.tokens.data(), dx.data(), gradient(sums, block.tokens));
   }
   if (block.stream) {
-    maps_.weight_gradient(*block.stream, rows, tape.stream_input.data(), tape.scratch.dv.data(),
+    maps_.weight_gradient(*block.stream, all_rows, tape.stream_input.data(), tape.scratch.dv.data(),
                           sums.data());
   }
   if (!block.values) return;
@@ -331,7 +350,7 @@ double BlockNetwork<T>::backward(const BatchOf<T>& batch, int64_t first, int sam
   }
   const HeadBlock& head = plan_.head;
   std::vector<T>&dx = tape.scratch.dx, &dv = tape.scratch.dv;
-  dx.assign(rows * spec_.width, T(0));
+  dx.assign((shares_symbols_ ? n : rows) * spec_.width, T(0));
   dv.assign(rows * spec_.value_width, T(0));
   maps_.backward(head.map, rows, head_input(tape), dy.data(), sums.data(), false,
                  (head.reads_values ? dv : dx).data());

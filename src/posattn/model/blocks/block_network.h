@@ -101,6 +101,7 @@ class BlockNetwork {
 
   const ModelSpec& spec() const { return spec_; }
   const Plan& plan() const { return plan_; }
+  bool shares_symbols() const { return shares_symbols_; }
 
   // Keeps a reference to the parameters until the next call. `forward_only`: attention over long
   // inputs need not be made as matrices, which backward, attention() and hooks want. `context`: of
@@ -192,18 +193,24 @@ class BlockNetwork {
   const T* fire_backward_of(const NeuronBlock& neurons, int64_t rows,
                             const std::vector<T>& currents, const T* d, Scratch& scratch,
                             std::span<T> sums) const;
+  // Symbols of two streams that are positions alone are the same in all samples of a tile, so they
+  // are made for one. A hook still sees those of each sample.
+  int symbol_samples(int samples, const Scratch& scratch) const {
+    return shares_symbols_ && scratch.hook == nullptr ? 1 : samples;
+  }
   AttentionDraws draws(int layer, int64_t sample, const Scratch& scratch) const;
   ScoreParts<T> score_parts(int layer, const T* query_key, const T* positions) const;
   SamplePairs<T> pairs_of(int64_t sample, const Scratch& scratch) const;
   // The scores of a sample that do not read its data, [heads, nodes, nodes], or null.
   const T* fixed_scores(int layer, int64_t sample, Scratch& scratch) const;
-  // What one attention mixes: values of x, or the stream of values.
+  // What one attention mixes: values of x, or the stream of values, of so many samples.
   struct MixedPart {
     generic::HeadShape shape;
+    int samples;
     const T* value;
     T *mixed, *dmixed, *dvalue;
   };
-  std::vector<MixedPart> mixed_parts(int layer, Layer& t, Scratch& scratch) const;
+  std::vector<MixedPart> mixed_parts(int layer, int samples, Layer& t, Scratch& scratch) const;
   // What queries and keys are made of; and from scratch.dsource, adds to dattended.
   const T* make_source(const DataTerm& term, int64_t rows, const T* attended, Layer& t) const;
   void source_backward(const DataTerm& term, int64_t rows, const Layer& t, Scratch& scratch,
@@ -225,11 +232,12 @@ class BlockNetwork {
                         std::span<T> sums) const;
   void read_symbols(const std::optional<NormalisationBlock>& norm, int64_t rows,
                     const std::vector<T>& s, std::vector<T>& z) const;
-  void forward_values(const ValueStreamBlock& block, int64_t rows, Layer& t, Scratch& scratch,
-                      std::vector<T>& next) const;
+  void forward_values(const ValueStreamBlock& block, int64_t rows, int64_t symbol_rows, Layer& t,
+                      Scratch& scratch, std::vector<T>& next) const;
   // dz += of the symbols that gates read.
-  void backward_values(const ValueStreamBlock& block, int64_t rows, const Layer& t,
-                       Scratch& scratch, std::vector<T>& dz, std::span<T> sums) const;
+  void backward_values(const ValueStreamBlock& block, int64_t rows, int64_t symbol_rows,
+                       const Layer& t, Scratch& scratch, std::vector<T>& dz,
+                       std::span<T> sums) const;
   void forward_mlp(int layer, int64_t rows, const T* x, Layer& t, Scratch& scratch,
                    std::vector<T>& out) const;
   // dx [rows, in of the first map] = (overwritten).
@@ -260,7 +268,7 @@ class BlockNetwork {
 
   const ModelSpec spec_;
   const Plan plan_;
-  const bool soft_spikes_;
+  const bool soft_spikes_, shares_symbols_;
   int layers_ = 0;  // that a sample goes through
   LinearMaps<T> maps_;
   std::unique_ptr<NodeContext<T>> nodes_;

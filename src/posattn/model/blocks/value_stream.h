@@ -50,12 +50,14 @@ void gates_gradient(const std::vector<T>& gates, std::vector<T>& dgates) {
 }  // namespace
 
 template <class T>
-void BlockNetwork<T>::forward_values(const ValueStreamBlock& block, int64_t rows, Layer& t,
-                                     Scratch& scratch, std::vector<T>& next) const {
+void BlockNetwork<T>::forward_values(const ValueStreamBlock& block, int64_t rows,
+                                     int64_t symbol_rows, Layer& t, Scratch& scratch,
+                                     std::vector<T>& next) const {
   const int64_t columns = block.output.out;
   const auto mapped = [&](const LinearBlock& map, const std::vector<T>& x, std::vector<T>& y) {
-    y.resize(rows * map.out);
-    maps_.forward(map, rows, x.data(), y.data());
+    const int64_t count = static_cast<int64_t>(x.size()) / map.in;
+    y.resize(count * map.out);
+    maps_.forward(map, count, x.data(), y.data());
   };
   mapped(block.output, t.stream_mixed, t.stream_output);
   t.u = t.v;
@@ -63,7 +65,7 @@ void BlockNetwork<T>::forward_values(const ValueStreamBlock& block, int64_t rows
     mapped(*block.mix_gate, t.mlp_input, t.mix_gates);
     open_gates(t.mix_gates);
     for (int64_t r = 0; r < rows; ++r) {
-      const T* gates = &t.mix_gates[r * 2 * columns];
+      const T* gates = &t.mix_gates[r % symbol_rows * 2 * columns];
       for (int64_t c = 0; c < columns; ++c) {
         const int64_t at = r * columns + c;
         t.u[at] = gates[c] * t.v[at] + gates[columns + c] * t.stream_output[at];
@@ -80,21 +82,25 @@ void BlockNetwork<T>::forward_values(const ValueStreamBlock& block, int64_t rows
   if (block.hidden_gate) {
     mapped(*block.hidden_gate, t.mlp_input, t.hidden_gates);
     open_gates(t.hidden_gates);
-    for (size_t i = 0; i < hidden.size(); ++i) hidden[i] *= t.hidden_gates[i];
+    const size_t of_gates = t.hidden_gates.size();
+    for (size_t at = 0; at < hidden.size(); at += of_gates) {
+      for (size_t i = 0; i < of_gates; ++i) hidden[at + i] *= t.hidden_gates[i];
+    }
   }
   mapped(block.mlp[1], hidden, next);
   add_to(t.u, next);
 }
 
 template <class T>
-void BlockNetwork<T>::backward_values(const ValueStreamBlock& block, int64_t rows, const Layer& t,
-                                      Scratch& scratch, std::vector<T>& dz,
-                                      std::span<T> sums) const {
+void BlockNetwork<T>::backward_values(const ValueStreamBlock& block, int64_t rows,
+                                      int64_t symbol_rows, const Layer& t, Scratch& scratch,
+                                      std::vector<T>& dz, std::span<T> sums) const {
   const int64_t columns = block.output.out;
   std::vector<T>&dv = scratch.dv, &du = scratch.du, &dgates = scratch.dgates;
   const auto gate_backward = [&](const LinearBlock& gate, const std::vector<T>& gates) {
     gates_gradient(gates, dgates);
-    maps_.backward(gate, rows, t.mlp_input.data(), dgates.data(), sums.data(), true, dz.data());
+    maps_.backward(gate, symbol_rows, t.mlp_input.data(), dgates.data(), sums.data(), true,
+                   dz.data());
   };
   du = dv;
   if (!block.mlp.empty()) {
@@ -103,13 +109,16 @@ void BlockNetwork<T>::backward_values(const ValueStreamBlock& block, int64_t row
     hidden.resize(count);
     dhidden.resize(count);
     maps_.input_gradient(block.mlp[1], rows, dv.data(), false, dhidden.data());
-    dgates.resize(count);
-    for (size_t i = 0; i < count; ++i) {
-      const T h = std::max(t.stream_hidden[i], T(0));
-      const T gate = block.hidden_gate ? t.hidden_gates[i] : T(1);
-      hidden[i] = gate * h;
-      dgates[i] = h * dhidden[i];
-      dhidden[i] *= h > 0 ? gate : T(0);
+    const size_t of_gates = symbol_rows * block.mlp[0].out;
+    dgates.assign(of_gates, T(0));
+    for (size_t at = 0; at < count; at += of_gates) {
+      for (size_t i = 0; i < of_gates; ++i) {
+        const T h = std::max(t.stream_hidden[at + i], T(0));
+        const T gate = block.hidden_gate ? t.hidden_gates[i] : T(1);
+        hidden[at + i] = gate * h;
+        dgates[i] += h * dhidden[at + i];
+        dhidden[at + i] *= h > 0 ? gate : T(0);
+      }
     }
     maps_.weight_gradient(block.mlp[1], rows, hidden.data(), dv.data(), sums.data());
     maps_.backward(block.mlp[0], rows, t.u.data(), dhidden.data(), sums.data(), true, du.data());
@@ -117,13 +126,13 @@ void BlockNetwork<T>::backward_values(const ValueStreamBlock& block, int64_t row
   }
   dv = du;
   if (block.mix_gate) {  // du becomes d o
-    dgates.resize(t.mix_gates.size());
+    dgates.assign(t.mix_gates.size(), T(0));
     for (int64_t r = 0; r < rows; ++r) {
-      const int64_t gates_at = r * 2 * columns;
+      const int64_t gates_at = r % symbol_rows * 2 * columns;
       for (int64_t c = 0; c < columns; ++c) {
         const int64_t at = r * columns + c, g1 = gates_at + c, g2 = g1 + columns;
-        dgates[g1] = du[at] * t.v[at];
-        dgates[g2] = du[at] * t.stream_output[at];
+        dgates[g1] += du[at] * t.v[at];
+        dgates[g2] += du[at] * t.stream_output[at];
         dv[at] = t.mix_gates[g1] * du[at];
         du[at] *= t.mix_gates[g2];
       }
@@ -146,7 +155,8 @@ template <class T>
 void BlockNetwork<T>::forward_streams(int layer, int samples, BlockTape<T>& tape) const {
   const LayerBlock& block = block_of(layer);
   Layer& t = tape.layers[layer];
-  const int64_t rows = int64_t{samples} * nodes(), sample = nodes() * spec_.value_width;
+  const int64_t all_rows = int64_t{samples} * nodes(), sample = nodes() * spec_.value_width;
+  const int64_t rows = int64_t{symbol_samples(samples, tape.scratch)} * nodes();  // of symbols
   const bool last = layer + 1 == layers_;
   std::vector<T>& next = last ? tape.decoder_input : tape.layers[layer + 1].x;
   std::vector<T>& next_v = last ? tape.stream_output : tape.layers[layer + 1].v;
@@ -162,7 +172,7 @@ void BlockNetwork<T>::forward_streams(int layer, int samples, BlockTape<T>& tape
     add_to(o, t.joined);
   }
   if (block.attention.mixes()) read_symbols(block.mlp_norm, rows, t.joined, t.mlp_input);
-  if (block.values) forward_values(*block.values, rows, t, tape.scratch, next_v);
+  if (block.values) forward_values(*block.values, all_rows, rows, t, tape.scratch, next_v);
   next = t.joined;
   if (!block.mlp.maps.empty()) {
     const T* input = t.mlp_input.data();
@@ -183,7 +193,8 @@ void BlockNetwork<T>::backward_streams(int layer, int samples, BlockTape<T>& tap
   const LayerBlock& block = block_of(layer);
   Layer& t = tape.layers[layer];
   Scratch& scratch = tape.scratch;
-  const int64_t rows = int64_t{samples} * nodes(), sample = nodes() * spec_.value_width;
+  const int64_t all_rows = int64_t{samples} * nodes(), sample = nodes() * spec_.value_width;
+  const int64_t rows = int64_t{symbol_samples(samples, scratch)} * nodes();  // of symbols
   std::vector<T>&dz = scratch.dmlp, &dv = scratch.dv, &dunit = scratch.dunit;
   dunit.resize(dv.size());
   dz.assign(dx.size(), T(0));
@@ -196,7 +207,7 @@ void BlockNetwork<T>::backward_streams(int layer, int samples, BlockTape<T>& tap
   } else if (!block.mlp.maps.empty()) {
     backward_mlp(block.mlp, rows, t.mlp_input.data(), t, dx.data(), scratch, dz, sums);
   }
-  if (block.values) backward_values(*block.values, rows, t, scratch, dz, sums);
+  if (block.values) backward_values(*block.values, all_rows, rows, t, scratch, dz, sums);
   if (block.attention.mixes()) {
     if (block.mlp_norm) normalise_backward(*block.mlp_norm, rows, t.joined, dz, scratch, sums);
     add_to(dz, dx);

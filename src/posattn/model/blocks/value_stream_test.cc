@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "posattn/base/error.h"
+#include "posattn/model/blocks/block_network.h"
 #include "posattn/model/causal_network.h"
 #include "posattn/model/spec/random_spec_test.h"
 #include "posattn/model/spec/spec_fields.h"
@@ -178,6 +179,46 @@ TEST(TwoStreams, HaveTheSameBitsForAnyThreads) {
     const double loss = Network(spec, {.threads = 1}).gradient(parameters, data.batch(), {}, one);
     EXPECT_EQ(Network(spec, {.threads = 3}).gradient(parameters, data.batch(), {}, three), loss);
     EXPECT_TRUE(std::ranges::equal(one.values(), three.values()));
+  }
+}
+
+// Symbols that are positions alone are made once for all samples of a tile: the same outputs, and
+// the same gradients, as sample by sample.
+TEST(TwoStreams, SymbolsOfPositionsAreMadeOnce) {
+  for (const char* preset : {"two-streams", "two-streams-gated", "two-streams-linear"}) {
+    SCOPED_TRACE(preset);
+    ModelSpec spec;
+    spec.real_nodes = 5;
+    spec.data_columns = spec.output_columns = 2;
+    spec.width = 12;
+    spec.value_width = 6;
+    spec.mlp_width = 10;
+    spec.depth = 3;
+    apply_preset(preset, spec);
+    spec.scores_read_values = false;
+    spec.positions_in_input = true;
+    spec = resolve(spec);
+    RandomStream random(9, Purpose::test_data, 0, 0);
+    constexpr int samples = 7;
+    const RandomBatch data(spec, samples, 4, random);
+    const ReferenceBatch batch = data.reference();
+    const Parameters<double> parameters = to_double(random_parameters(spec, 11));
+    Parameters<double> expected(spec), found(spec);
+    const double loss = reference_gradient(spec, parameters, batch, {}, expected);
+    BlockNetwork<double> network(spec);
+    network.prepare(parameters, batch.real_nodes);
+    BlockTape<double> tape;
+    network.forward(batch, 0, samples, tape);
+    EXPECT_EQ(tape.layers[1].x.size(), network.nodes() * spec.width);
+    std::vector<double> sums(network.sums_size());
+    EXPECT_NEAR(network.backward(batch, 0, samples, {}, loss_scale(spec, batch, {}), tape, sums),
+                loss, 1e-13 * loss);
+    network.finish(sums, found);
+    double size = 0;
+    for (const double g : expected.values()) size = std::max(size, std::abs(g));
+    for (size_t i = 0; i < found.values().size(); ++i) {
+      EXPECT_NEAR(found.values()[i], expected.values()[i], 1e-13 * size);
+    }
   }
 }
 

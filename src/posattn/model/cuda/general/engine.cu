@@ -109,6 +109,7 @@ bool general_supports(const ModelSpec& spec) {
                     &S::value_width, &S::value_mlp_width, &S::value_gates, &S::scores_read_values,
                     &S::symbols_read_values, &S::wrap) &&
          !spec.routed() && rotates_alike(spec) &&
+         (!spec.two_streams() || spec.normalisation == Normalisation::before) &&
          !spec.any_layer([](const AttentionChoices& kind) { return !has_rows(kind); });
 }
 

@@ -131,6 +131,12 @@ TEST(GeneralEngine, TakesTwoStreamsByName) {
   }
 }
 
+TEST(GeneralEngine, RefusesTwoStreamsWithoutNormalisation) {
+  ModelSpec spec = stream_spec(stream_presets[0]);
+  spec.normalisation = Normalisation::none;
+  EXPECT_FALSE(general_supports(resolve(spec)));
+}
+
 // What satisfies f(s, c x) = c f(s, x): two streams, and any model whose input is divided by its
 // size.
 std::vector<ModelSpec> specs_that_scale() {
