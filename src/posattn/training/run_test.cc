@@ -113,7 +113,8 @@ TEST(Run, TrainsAndTestsFromTheShortestLengthOn) {
     posattn::Run run(config, 1);
     std::vector<float> results;
     while (!run.finished()) {
-      for (const Measurement& test : run.advance_epoch()->tests) {
+      const auto epoch = run.advance_epoch();
+      for (const Measurement& test : epoch->tests) {
         results.push_back(static_cast<float>(test.value));
       }
     }
