@@ -38,11 +38,19 @@ class Matrix(CliCase):
         self.assertEqual(one, two)
         self.assertIn("with confidence 99 %", one)
 
+    def test_all_symbol_inputs(self):
+        run = self.train("two-streams-linear")
+        found = self.run_json("matrix", run, "--all")
+        self.assertEqual((found["samples"], found["confidence"]), (26 * 25 * 24 * 3, 1))
+        self.assertEqual(found["right_share_at_least"], found["right"] / found["samples"])
+        self.assertIn("symbol inputs", self.run_ok("matrix", run, "--all"))
+
     def test_refusals(self):
         run = self.train("two-streams")
         self.run_error(3, "matrix", run, "--input", SAMPLE, message=["has an MLP of values", "two-streams-linear"])
         self.run_error(2, "matrix", run, message="--input")
         self.run_error(2, "matrix", run, "--samples", 10, "--round", message="--round")
+        self.run_error(2, "matrix", run, "--samples", 10, "--all", message="--all")
         self.run_error(2, "matrix", run, "--samples", 10, "--confidence", 1, message="between 0 and 1")
         self.run_error(3, "train", *tiny(architecture="standard", value_width=8), "--out", "none", message="value_width")
         self.run_error(3, "train", *tiny(architecture="two-streams", kinds="relative"), "--out", "none",

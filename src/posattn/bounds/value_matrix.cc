@@ -1,5 +1,7 @@
 #include "posattn/bounds/value_matrix.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -10,6 +12,7 @@
 #include "posattn/evaluation/evaluate.h"
 #include "posattn/model/blocks/reference_network.h"
 #include "posattn/tasks/dataset.h"
+#include "posattn/tasks/lettered.h"
 
 namespace posattn::bounds {
 namespace {
@@ -116,14 +119,23 @@ MatrixShare matrix_share(const MatrixRequest& request) {
   const ModelSpec& spec = model.spec;
   const Parameters<double> parameters = checked_parameters(model);
   check_shapes(model, *request.task);
+  const int length = length_of(model);
+  const int64_t samples = request.all ? request.task->symbol_inputs(length) : request.samples;
+  if (samples == 0) {
+    throw Error(ExitCode::configuration,
+                fmt::format("all symbol inputs of {} at length {}", request.task->name(), length),
+                fmt::format("pointer, recall or sort-by-key with at most {} of them", most_listed),
+                "draw some by --samples");
+  }
   const Dataset set =
       make_dataset({.task = request.task,
-                    .length = length_of(model),
-                    .samples = request.samples,
+                    .length = length,
+                    .samples = samples,
                     .range = training_range(model.origin.range, model.origin.integers),
                     .seed = request.seed,
                     .purpose = Purpose::evaluation_data,
-                    .threads = request.threads});
+                    .threads = request.threads,
+                    .listed = request.all});
   const std::vector<uint8_t> counts = loss_mask(*request.task, set.length);
   const int64_t out = int64_t{1} * set.shape.real_nodes * spec.output_columns;
   const int64_t first = int64_t{1} * spec.first_read(set.shape.real_nodes) * spec.output_columns;
@@ -131,10 +143,10 @@ MatrixShare matrix_share(const MatrixRequest& request) {
     bool right = true;
     double distance = 0, row_distance = 0;
   };
-  std::vector<Found> found(request.samples);
-  parallel_for(request.samples, request.threads, [&](int64_t s) {
+  std::vector<Found> found(samples);
+  parallel_for(samples, request.threads, [&](int64_t s) {
     const auto part = [&](const auto& all) {
-      const size_t each = all.size() / request.samples;
+      const size_t each = all.size() / samples;
       return std::span(all.data() + s * each, each);
     };
     const Batch sample{.inputs = part(set.inputs),
@@ -153,13 +165,15 @@ MatrixShare matrix_share(const MatrixRequest& request) {
     found[s].distance = matrix.distance();
     found[s].row_distance = matrix.row_distance();
   });
-  MatrixShare share{.samples = request.samples, .confidence = request.confidence};
+  MatrixShare share{.samples = samples, .confidence = request.all ? 1 : request.confidence};
   for (const Found& one : found) {
     share.right += one.right ? 1 : 0;
     share.distance = std::max(share.distance, one.distance);
     share.row_distance = std::max(share.row_distance, one.row_distance);
   }
   const auto n = static_cast<double>(share.samples);
+  share.at_least = static_cast<double>(share.right) / n;
+  if (request.all) return share;
   share.at_least = 1 - kl_inverse(static_cast<double>(share.samples - share.right) / n,
                                   -std::log1p(-request.confidence) / n);
   return share;

@@ -50,12 +50,16 @@ struct MatrixRequest {
   const Model* model = nullptr;
   const Task* task = nullptr;
   int64_t samples = 1000;
+  bool all = false;  // every symbol input of the task, once, in place of samples
   uint64_t seed = 0;
   double confidence = 0.99;
   int threads = 1;
 };
 // Samples of the training range. A matrix is right where it gives the task's answers exactly, as
 // floats have them: the numbers are drawn, so a wrong matrix gives them with probability zero.
+// `all` is a proof for a task that moves and adds numbers: they are powers of two there, so no
+// other matrix of zeros and ones gives the same answers. Throws Error(configuration) for a task
+// whose symbol inputs are too many or cannot be listed.
 MatrixShare matrix_share(const MatrixRequest& request);
 
 }  // namespace posattn::bounds

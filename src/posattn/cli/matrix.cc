@@ -17,7 +17,7 @@ using bounds::ValueMatrix;
 
 struct MatrixFlags {
   std::string model, input, pairs;
-  bool round = false, json = false;
+  bool round = false, all = false, json = false;
   double range = 0, confidence = 0.99;
   int64_t samples = 0;
   uint64_t seed = 0;
@@ -106,13 +106,19 @@ std::string matrices_json(const std::vector<GivenSample>& samples, double range)
   return json_text({{"samples", list}});
 }
 
-std::string share_text(const MatrixShare& share, double range) {
+std::string share_text(const MatrixShare& share, double range, bool all) {
+  const std::string whole =
+      all ? share.right == share.samples
+                ? "these are all: the rounded matrix is right for every sample and all real numbers"
+                : "these are all"
+          : fmt::format("of all samples at least {:.3f} %, with confidence {:.3g} %",
+                        100 * share.at_least, 100 * share.confidence);
   return fmt::format(
-      "{} of {} samples: the rounded matrix gives the task's exact answer\n"
-      "of all samples at least {:.3f} %, with confidence {:.3g} %\n"
+      "{} of {} {}: the rounded matrix gives the task's exact answer\n"
+      "{}\n"
       "largest distance to the nearest matrix of 0 and 1: {}\n"
       "largest error of the model with numbers in [-{}, {}]: {}\n",
-      share.right, share.samples, 100 * share.at_least, 100 * share.confidence,
+      share.right, share.samples, all ? "symbol inputs" : "samples", whole,
       short_number(share.distance), range, range, short_number(range * share.row_distance));
 }
 
@@ -128,8 +134,8 @@ std::string share_json(const MatrixShare& share, double range) {
 
 ExitCode show_matrix(const MatrixFlags& flags) {
   constexpr int64_t most_samples = 10'000'000;
-  if (flags.input.empty() == (flags.samples == 0)) {
-    throw Error(ExitCode::usage, "both or neither of --input and --samples", "one of the two");
+  if ((flags.input.empty() ? 0 : 1) + (flags.samples == 0 ? 0 : 1) + (flags.all ? 1 : 0) != 1) {
+    throw Error(ExitCode::usage, "none or several of --input, --samples and --all", "one of them");
   }
   if (flags.samples < 0 || flags.samples > most_samples) {
     throw Error(ExitCode::usage, fmt::format("--samples {}", flags.samples),
@@ -142,19 +148,20 @@ ExitCode show_matrix(const MatrixFlags& flags) {
   if (!(flags.range >= 0 && std::isfinite(flags.range))) {
     throw Error(ExitCode::usage, fmt::format("--range {}", flags.range), "a number above 0");
   }
-  if (flags.round && flags.samples > 0) {
-    throw Error(ExitCode::usage, "--round with --samples", "--round with --input");
+  if (flags.round && flags.input.empty()) {
+    throw Error(ExitCode::usage, "--round without --input", "--round with --input");
   }
   const Model model = read_model(find_model(flags.model), flags.hints);
   const double range = flags.range > 0 ? flags.range : model.origin.range;
-  if (flags.samples > 0) {
+  if (flags.input.empty()) {
     const MatrixShare share = bounds::matrix_share({.model = &model,
                                                     .task = &task_of(model.origin, flags.model),
                                                     .samples = flags.samples,
+                                                    .all = flags.all,
                                                     .seed = flags.seed,
                                                     .confidence = flags.confidence,
                                                     .threads = thread_count(flags.threads)});
-    write_output(flags.json ? share_json(share, range) : share_text(share, range));
+    write_output(flags.json ? share_json(share, range) : share_text(share, range, flags.all));
     return ExitCode::done;
   }
   const std::vector<GivenSample> samples = given_matrices(model, flags);
@@ -181,6 +188,8 @@ void add_matrix_options(CLI::App& command, MatrixFlags& flags) {
          "Bound the error for numbers in [-A, A]; default: the training range");
   option(command, "--samples", flags.samples, "INT",
          "Count on so many samples of the task how often the rounded matrix is right");
+  command.add_flag("--all", flags.all,
+                   "Count over all symbol inputs of a small task: pointer, recall, sort-by-key");
   option(command, "--confidence", flags.confidence, "SHARE [0.99]",
          "Of the statement on all samples");
   option(command, "--seed", flags.seed, "INT [0]", "Seed of the samples");
@@ -195,7 +204,8 @@ const Command registered_matrix(
      .summary = "Print the matrix that a linear model of two streams writes for its symbols",
      .examples = {"posattn matrix runs/recall/two-streams-linear-seed0 --input sample.csv",
                   "posattn matrix runs/recall/two-streams-linear-seed0 --input sample.csv --round",
-                  "posattn matrix runs/recall/two-streams-linear-seed0 --samples 10000"},
+                  "posattn matrix runs/recall/two-streams-linear-seed0 --samples 10000",
+                  "posattn matrix runs/pointer/two-streams-linear-seed0 --all"},
      .details =
          "With --architecture two-streams-linear the outputs are f(s, x) = M(s) x: tokens and "
          "positions s decide a matrix, which multiplies the numbers x. This command reads M off, "
@@ -203,7 +213,9 @@ const Command registered_matrix(
          "for all numbers x, of any size. A number that is 0 has no column.\n\nWhere the task "
          "moves and adds numbers, R x is its exact answer, and --round prints it. --samples says "
          "in how many samples of the task that is so, and in which share of all samples it is at "
-         "least, with the stated confidence (docs/streams.md)."},
+         "least, with the stated confidence (docs/streams.md). --all tries every input of letters "
+         "and places that the task has. Where all are right, the trained network is proved right "
+         "for all real numbers, if its matrix is rounded."},
     add_matrix_options, show_matrix);
 
 }  // namespace

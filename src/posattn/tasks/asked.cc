@@ -101,15 +101,24 @@ class AskedTask final : public Task {
     return {{"c", "values in [-range c, range c]"}, letters_axis()};
   }
 
+  // Of recall: the letters in order, and which of them is asked.
+  int64_t symbol_inputs(int length) const override {
+    const int64_t inputs = orders_of_letters(length) * length;
+    return setting_.asked == 1 && setting_.questions.empty() && inputs <= most_listed ? inputs : 0;
+  }
   void make_sample(RandomStream& random, const Sampling& sampling, int length,
                    const SampleRoom& room) const override {
     const size_t before = room.tokens.size() - static_cast<size_t>(length);
     std::ranges::fill(room.values, 0.0f);
     const auto numbers = room.values.subspan(before);
-    draw_values(random, sampling.range, numbers);
+    draw_numbers(random, sampling, numbers);
     const auto letters = room.tokens.subspan(before);
-    draw_letters(random, sampling, letters);
-    const std::vector<int> items = choose(random, length, setting_.asked);
+    Sampling of_letters = sampling;
+    if (sampling.listed >= 0) of_letters.listed /= length;
+    draw_letters(random, of_letters, letters);
+    const std::vector<int> items =
+        sampling.listed < 0 ? choose(random, length, setting_.asked)
+                            : std::vector<int>{static_cast<int>(sampling.listed % length)};
     std::vector<float> asked;
     for (size_t i = 0; i < items.size(); ++i) {
       room.tokens[setting_.first_asked() + i] = letters[items[i]];

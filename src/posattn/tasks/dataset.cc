@@ -71,7 +71,8 @@ Dataset make_dataset(const DatasetRequest& request) {
   const uint32_t variant = key_variant(request.axis, request.scale, request.length);
   const bool is_test =
       request.purpose == Purpose::test_data || request.purpose == Purpose::evaluation_data;
-  const Sampling sampling{request.range, request.axis, request.scale, is_test};
+  const Sampling sampling{request.range, request.axis, request.scale, is_test,
+                          request.listed ? 0 : -1};
   const int64_t block = task.block_samples();
   parallel_for((set.samples + block - 1) / block, std::max(1, request.threads), [&](int64_t b) {
     const int64_t first = b * block, count = std::min(set.samples - first, block);

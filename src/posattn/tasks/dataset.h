@@ -37,7 +37,8 @@ struct DatasetRequest {
   int threads = 1;
   std::string axis = "c";
   int64_t sets_before =
-      0;  // sets of this size that were drawn before: the samples go on from there
+      0;                // sets of this size that were drawn before: the samples go on from there
+  bool listed = false;  // sample i has the i-th of Task::symbol_inputs
 };
 
 // Throws Error(configuration) for sizes that are impossible, and for a task whose pairs are no

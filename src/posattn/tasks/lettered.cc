@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "posattn/base/error.h"
 #include "posattn/base/text.h"
@@ -23,6 +24,21 @@ std::vector<std::string_view> words_of(std::string_view text) {
   }
 }
 
+// The listed-th order of so many different letters: its digits in the bases 26, 25, 24, ... say
+// which of the letters that are left comes next.
+std::vector<int> order_of(int64_t listed, int letters) {
+  std::vector<int> left(letter_count), chosen;
+  std::iota(left.begin(), left.end(), 0);
+  for (int i = 0; i < letters; ++i) {
+    const auto count = static_cast<int64_t>(left.size());
+    const auto next = left.begin() + listed % count;
+    listed /= count;
+    chosen.push_back(*next);
+    left.erase(next);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 void check_items(int items) {
@@ -32,9 +48,25 @@ void check_items(int items) {
               "the length says how many");
 }
 
+int64_t orders_of_letters(int letters) {
+  int64_t orders = 1;
+  for (int i = 0; i < letters; ++i) {
+    orders *= letter_count - i;
+    if (orders > most_listed) return 0;
+  }
+  return orders;
+}
+
+void draw_numbers(RandomStream& random, const Sampling& sampling, std::span<float> numbers) {
+  if (sampling.listed < 0) return draw_values(random, sampling.range, numbers);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::ldexp(1.0f, static_cast<int>(i));
+}
+
 void draw_letters(RandomStream& random, const Sampling& sampling, std::span<int32_t> letters) {
   const bool unseen = sampling.axis == "letters" && sampling.x == 1;
-  const std::vector<int> chosen = choose(random, letter_count, static_cast<int>(letters.size()));
+  const auto count = static_cast<int>(letters.size());
+  const std::vector<int> chosen =
+      sampling.listed < 0 ? choose(random, letter_count, count) : order_of(sampling.listed, count);
   std::ranges::transform(chosen, letters.begin(),
                          [&](int letter) { return letter + (unseen ? letter_count : 0); });
 }

@@ -8,12 +8,17 @@
 namespace posattn {
 
 constexpr int letter_count = 26;  // a to z; A to Z are as many others, which training never shows
+constexpr int64_t most_listed = 10'000'000;  // symbol inputs
 
 // Throws Error(configuration) for more items than there are letters.
 void check_items(int items);
 
 // Different letters in random order, of training or of the axis below.
 void draw_letters(RandomStream& random, const Sampling& sampling, std::span<int32_t> letters);
+// How many ways there are to choose so many different letters in order; 0: too many to list.
+int64_t orders_of_letters(int letters);
+// Of items: drawn, or where symbols are listed 1, 2, 4, 8, ...
+void draw_numbers(RandomStream& random, const Sampling& sampling, std::span<float> numbers);
 // "letters": 0: of training, 1: others.
 TestAxis letters_axis();
 

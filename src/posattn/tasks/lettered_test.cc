@@ -294,5 +294,39 @@ TEST(LetteredTasks, AreWrittenAsItemsAndAQuestion) {
   }
 }
 
+// All of them, each once; and the tokens of drawn samples are among them.
+TEST(Lettered, SymbolInputsAreListed) {
+  struct Row {
+    const Task& task;
+    int length;
+    int64_t expected;
+  };
+  for (const Row& row :
+       {Row{find_task("pointer"), 4, 4 * 4 * 4 * 4}, Row{find_task("sort-by-key"), 3, 26 * 25 * 24},
+        Row{find_task("recall"), 2, 26 * 25 * 2}}) {
+    SCOPED_TRACE(row.task.name());
+    ASSERT_EQ(row.task.symbol_inputs(row.length), row.expected);
+    const Dataset all = make_dataset({.task = &row.task,
+                                      .length = row.length,
+                                      .samples = row.expected,
+                                      .range = test_range(2, 1, false),
+                                      .listed = true});
+    std::set<std::vector<int32_t>> tokens;
+    for (int64_t i = 0; i < row.expected; ++i) {
+      const LetteredSample sample = sample_of(all, i);
+      tokens.insert(sample.tokens);
+      const auto items = sample.numbers.end() - row.length;
+      for (int j = 0; j < row.length; ++j) EXPECT_EQ(items[j], 1 << j);
+    }
+    EXPECT_EQ(static_cast<int64_t>(tokens.size()), row.expected);
+    const Dataset drawn = made(row.task, row.length, 100);
+    for (int64_t i = 0; i < 100; ++i) EXPECT_TRUE(tokens.contains(sample_of(drawn, i).tokens));
+  }
+  EXPECT_EQ(find_task("pointer").symbol_inputs(8), 0);  // too many
+  EXPECT_EQ(find_task("sort-by-key").symbol_inputs(26), 0);
+  EXPECT_EQ(find_task("asked-sum").symbol_inputs(4), 0);
+  EXPECT_EQ(find_task("sort").symbol_inputs(4), 0);
+}
+
 }  // namespace
 }  // namespace posattn

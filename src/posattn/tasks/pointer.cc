@@ -1,6 +1,7 @@
 // Pointer chasing: an item's letter names a place, a the first, b the second, and a node answers
 // with the number k places on: y_i = x of p(p(... p(i))). Every letter is drawn by itself, so
 // several items may point to one place, also to their own.
+#include <cmath>
 #include <numeric>
 
 #include "posattn/tasks/lettered.h"
@@ -39,11 +40,18 @@ class Pointer final : public ItemsTask {
     return std::make_unique<Pointer>(values[0]);
   }
 
+  int64_t symbol_inputs(int length) const override {
+    const double inputs = std::pow(length, length);
+    return inputs > most_listed ? 0 : static_cast<int64_t>(inputs);
+  }
   void make_sample(RandomStream& random, const Sampling& sampling, int length,
                    const SampleRoom& room) const override {
-    draw_values(random, sampling.range, room.values);
+    draw_numbers(random, sampling, room.values);
+    int64_t listed = sampling.listed;  // its digits in base n are the places
     for (int32_t& place : room.tokens) {
-      place = static_cast<int32_t>(random.below(static_cast<uint32_t>(length)));
+      place = static_cast<int32_t>(listed < 0 ? random.below(static_cast<uint32_t>(length))
+                                              : listed % length);
+      if (listed > 0) listed /= length;
     }
     for (int i = 0; i < length; ++i) {
       int at = i;

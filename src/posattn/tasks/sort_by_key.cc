@@ -17,9 +17,10 @@ class SortByKey final : public ItemsTask {
     return "numbers in the order of the letters that stand with them";
   }
 
+  int64_t symbol_inputs(int length) const override { return orders_of_letters(length); }
   void make_sample(RandomStream& random, const Sampling& sampling, int length,
                    const SampleRoom& room) const override {
-    draw_values(random, sampling.range, room.values);
+    draw_numbers(random, sampling, room.values);
     draw_letters(random, sampling, room.tokens);
     std::vector<int> order(length);
     std::iota(order.begin(), order.end(), 0);

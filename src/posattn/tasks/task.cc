@@ -27,7 +27,9 @@ void Task::make_samples(const SampleBlock& block) const {
     };
     RandomStream random(block.seed, block.purpose, block.variant,
                         block.first + static_cast<uint32_t>(i));
-    make_sample(random, block.sampling, block.length,
+    Sampling sampling = block.sampling;
+    if (sampling.listed >= 0) sampling.listed = block.first + i;
+    make_sample(random, sampling, block.length,
                 {.values = part(block.room.values),
                  .tokens = part(block.room.tokens),
                  .targets = part(block.room.targets),

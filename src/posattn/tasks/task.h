@@ -45,6 +45,7 @@ struct Sampling {
   std::string_view axis = "c";
   double x = 1;
   bool is_test = false;  // not of training or validation
+  int64_t listed = -1;   // which of Task::symbol_inputs; below 0: symbols are drawn
 };
 
 // The columns of a sample: numbers and tokens in, numbers or classes out.
@@ -158,6 +159,11 @@ class Task {
   // has its own, and needs neither of the two functions below.
   virtual void make_sample(RandomStream& random, const Sampling& sampling, int length,
                            const SampleRoom& room) const;
+
+  // How many different tokens its samples of length n have, where they can be listed; 0: they
+  // cannot. make_sample then makes that of Sampling::listed, with the powers of two as numbers, so
+  // that each sum of them is another number.
+  virtual int64_t symbol_inputs(int /*length*/) const { return 0; }
 
   // Several samples; the default makes one after the other. A task that makes many at once says how
   // many that should be: a block begins at a multiple of it.
