@@ -133,7 +133,8 @@ const tests = {
     await picture(page, 'recall-1');
     await expectErrors(page, 10, (first, second) => first < 0.5 && second > 10);
     assert.match(await text(page, 'summary'), /two-streams: .*moved 0 %; standard: .*moved [1-9]\d* %/);
-    assert.equal(await reads('first'), before);
+    const whom = (label) => label.replace(/, \d+ %$/, '');  // a drawing may be some steps behind the last one
+    assert.equal(whom(await reads('first')), whom(before));
     await picture(page, 'recall-10');
     // Another question, which the keyboard alone can ask.
     const asked = await letter(3).inputValue();

@@ -78,6 +78,9 @@ class Commands(CliCase):
                 "cumulative-sum": [*narrow, "--architecture", "positional,standard"],
                 "cumulative-min": [*narrow, "--architecture", "positional,homogeneous"],
                 "recall": [*narrow, "--architecture", "two-streams,two-streams-linear"],
+                "pointer": [*narrow, "--architecture", "two-streams-linear", "--length", 3],
+                "neighbour-min": [*narrow, "--architecture", "two-streams-gated", "--kinds", "data score-bias=pairs"],
+                "in-context-conjunction": [*narrow, "--architecture", "positional", "--task-set", "d=3", "--length", 3],
                 "k-hop": ["--architecture", "standard", "--length", 12],
                 "mixed-min": ["--architecture", "standard", "--seeds", "0..1"]}.items():
             self.run_ok("train", "--task", task, *few, *flags, "--out", f"runs/{task}")
@@ -85,6 +88,7 @@ class Commands(CliCase):
         for name in ["a", "b", "few", "many", "min16", "needed-1", "needed-2", "needed-4", "../min16", "../rank", "../DIR/runs"]:
             (runs / name).parent.mkdir(exist_ok=True)
             shutil.copytree(runs / "cumulative-min", runs / name)
+        shutil.copytree(runs / "in-context-conjunction", runs / "../and")
         for name, run in {"model": "cumulative-sum/positional", "a": "sort/positional",
                           "b": "sort/standard", "standard": "sort/standard",
                           "positional": "sort/positional", "theirs": "sort/standard"}.items():
